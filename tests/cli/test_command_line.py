@@ -25,6 +25,7 @@ from triptych.cli.commands import root
 from triptych.errors import NotAllowed
 from triptych.operations import backup
 from triptych.people import accounts, signing_in
+from triptych.people.names import LONGEST_NAME, read_name
 from triptych.storage import database, schema
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Membership, Person, Study, StudyState
@@ -266,7 +267,7 @@ def test_a_disabled_lead_makes_no_study(run, sqlite_engine, tmp_path, command):
 @pytest.mark.parametrize("name", ["Dr  Lead", " Dr Lead\x07", "DR LEAD"])
 def test_add_lead_names_what_sign_in_takes(run, name):
     code, output, _ = run("people", "add-lead", name)
-    stored = accounts.read_name(name)
+    stored = read_name(name)
 
     assert (code, f"the name {stored} and" in output) == (0, True)
     engine = database.open_engine(settings.database_url())
@@ -275,8 +276,8 @@ def test_add_lead_names_what_sign_in_takes(run, name):
 
 
 def test_a_name_too_long_is_refused(run):
-    code, output, complaint = run("people", "add-lead", "x" * (accounts.LONGEST_NAME + 1))
-    assert (code, output, complaint) == (2, "", f"A name has 1 to {accounts.LONGEST_NAME} characters.\n")
+    code, output, complaint = run("people", "add-lead", "x" * (LONGEST_NAME + 1))
+    assert (code, output, complaint) == (2, "", f"A name has 1 to {LONGEST_NAME} characters.\n")
 
 
 def test_one_of_a_thing_is_singular(run, sqlite_engine, tmp_path):

@@ -23,7 +23,7 @@ from triptych.formats.ratings.roles import Duplicates
 from triptych.formats.texts.text_format import proposals
 from triptych.operations import capsule as capsules
 from triptych.operations.arrival import Arrived
-from triptych.people import accounts
+from triptych.people.names import read_name
 from triptych.rubric.files import parse_rubric
 from triptych.stats.numbers import counted
 from triptych.storage import database, schema
@@ -228,7 +228,7 @@ def open_capsule(file: str, lead: str) -> Reply:
     secret = passcode("Passcode of the new lead: ")
     with alone(engine):
         arrived = capsules.open_capsule(Path(file), engine, lead, secret)
-    return _arrived(arrived, accounts.read_name(lead))
+    return _arrived(arrived, read_name(lead))
 
 
 def _arrived(arrived: Arrived, lead: str) -> Reply:

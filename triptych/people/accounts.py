@@ -8,7 +8,6 @@ therefore must not, are in `people/signing_in`.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cache
@@ -22,6 +21,7 @@ from triptych import clock, settings
 from triptych.errors import Conflict, NotAllowed, NotFound, SignedOut, StudyNotOpen
 from triptych.languages.language import _, message
 from triptych.people import passcodes, places, tokens
+from triptych.people.names import folded, read_name, tidied
 from triptych.storage import events
 from triptych.storage.database import wait_for_others
 from triptych.storage.events import EventKind
@@ -51,9 +51,7 @@ LEAD_IDLE_LIFE = timedelta(hours=12)  # a lead's login ends earlier if it is not
 USE_NOTED_EVERY = timedelta(minutes=10)
 PASSCODE_LIFE = timedelta(minutes=15)  # within which a lead need not type it again
 INVITATION_LIFE = timedelta(days=90)
-LONGEST_NAME = 80
 LONGEST_PANEL_ID = 200
-LONGEST_TYPED = 1000  # of a name; normalising combining marks takes time that grows with the square of their number
 NOT_OPEN = {
     StudyState.draft: message("Nobody can join this study now: it is not open yet."),
     StudyState.paused: message("Nobody can join this study now: its lead has paused it."),
@@ -73,26 +71,6 @@ WRONG_CODE = message("This name and return code do not match in this study.")
 def panel_of(study: Study) -> PanelAddress:
     """The study's panel parameters; Prolific's unless the settings differ."""
     return settings_of(study).panel
-
-
-def read_name(name: str) -> str:
-    """The name as stored (see `tidied`). Raises NotAllowed if it is empty or too long."""
-    tidy = tidied(name)
-    if not tidy or len(tidy) > LONGEST_NAME:
-        raise NotAllowed(_("A name has 1 to {count} characters.", count=LONGEST_NAME))
-    return tidy
-
-
-def tidied(name: str) -> str:
-    """The name in NFC, without control characters and with single spaces."""
-    composed = unicodedata.normalize("NFC", name[:LONGEST_TYPED])
-    printable = "".join(sign for sign in composed if sign.isprintable() or sign == "\t")
-    return " ".join(printable.split())
-
-
-def folded(name: str | None) -> str:
-    """A key that is equal for different spellings of one name."""
-    return unicodedata.normalize("NFKC", tidied(name or "")).casefold()
 
 
 def new_person(session: Session, role: Role, **fields: Any) -> Person:
