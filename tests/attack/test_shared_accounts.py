@@ -11,7 +11,7 @@ from sqlalchemy import select
 from sqlmodel import Session
 
 from triptych.errors import NotAllowed
-from triptych.people import accounts, invitations, places, roster
+from triptych.people import accounts, invitations, places, roster, shared_accounts
 from triptych.privacy import personal_data
 from triptych.storage.database import writing
 from triptych.storage.models import Access, Login, Person, Role, Study
@@ -139,7 +139,7 @@ def test_a_link_opens_no_study_whose_leads_differ_since(session, make_study, cha
     anna = accounts.annotator_called(session, mine, "Anna")
     accounts.enrol(session, theirs, anna.id, anna.pseudonym)
     link = roster.new_link(session, mine, anna.pseudonym, lead.pseudonym)
-    assert not accounts.shut_out(session, mine)
+    assert not shared_accounts.shut_out(session, mine)
     if change == "another lead here":
         lead_too(session, mine, add_person(session, "new", Role.lead))
     else:
@@ -149,7 +149,7 @@ def test_a_link_opens_no_study_whose_leads_differ_since(session, make_study, cha
         accounts.accept_invitation(session, link)
     with pytest.raises(NotAllowed, match="the same people lead both"):
         roster.new_link(session, mine, anna.pseudonym, lead.pseudonym)
-    assert (accounts.shut_out(session, mine), accounts.shut_out(session, theirs)) == ({anna.id}, set())
+    assert (shared_accounts.shut_out(session, mine), shared_accounts.shut_out(session, theirs)) == ({anna.id}, set())
     assert accounts.accept_invitation(session, roster.new_link(session, theirs, anna.pseudonym, lead.pseudonym))
 
 

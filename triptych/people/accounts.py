@@ -14,7 +14,6 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, bindparam, delete, select, update
-from sqlalchemy.orm import aliased
 from sqlmodel import Session
 
 from triptych import clock, settings
@@ -22,6 +21,13 @@ from triptych.errors import Conflict, NotAllowed, NotFound, SignedOut, StudyNotO
 from triptych.languages.language import _, message
 from triptych.people import passcodes, places, tokens
 from triptych.people.names import folded, read_name, tidied
+from triptych.people.shared_accounts import (
+    OPENS_OTHERS,
+    OTHER_LEADS,
+    has_other_leads,
+    may_join,
+    opens_studies_of_others,
+)
 from triptych.storage import events
 from triptych.storage.database import wait_for_others
 from triptych.storage.events import EventKind
@@ -58,12 +64,6 @@ NOT_OPEN = {
     StudyState.closed: message("Nobody can join this study now: it is not open any more."),
 }
 SIGNED_OUT = message("You are signed out. Sign in again; what you wrote is kept in this browser.")
-OTHER_LEADS = message(
-    "Your account belongs to a study with other leads. To take part in {study}, sign out and start it under your name."
-)
-OPENS_OTHERS = message(
-    "Your account is also in a study with other leads, so this link does not open it. Ask the lead of your study."
-)
 WRONG_PASSCODE = message("This name and passcode do not match.")
 WRONG_CODE = message("This name and return code do not match in this study.")
 
@@ -421,58 +421,6 @@ def _leave_links_of_demo_studies(session: Session, who: Who) -> None:
         end_logins(session, who.person_id, but=who.login_id)
 
 
-def may_join(session: Session, study: Study, who: Who) -> bool:
-    """Whether this account may be used in the study, too: no lead of another study could have opened it."""
-    return who.role == Role.lead or study.demo or not _has_other_leads(session, study, who.person_id)
-
-
-def _has_other_leads(session: Session, study: Study, person_id: int) -> bool:
-    """Whether the person annotates a study that is not led by the same people, demo studies aside.
-
-    The leads of a study can sign in as its annotators, with a personal link or as a panel. An account in studies of
-    several leads would let each of them read and rate in the others' studies.
-    """
-    leads = _leads_by_study(session, study, person_id)
-    return any(those != leads[study.id] for those in leads.values())
-
-
-def opens_studies_of_others(session: Session, study: Study, person_id: int) -> bool:
-    """Whether a lead of the study does not lead another study that the person annotates, demo studies aside.
-
-    Leads can change after the person joined, and the leads of the study can sign in as the person.
-    """
-    leads = _leads_by_study(session, study, person_id)
-    if study.demo:
-        leads[study.id] = set(session.scalars(select(Person.id).where(Person.role == Role.lead)))
-    return any(leads[study.id] - those for those in leads.values())
-
-
-def shut_out(session: Session, study: Study) -> set[int]:
-    """Ids of the study's annotators whose accounts its links do not open, see `opens_studies_of_others`."""
-    here, there = aliased(Membership), aliased(Membership)
-    annotating = (here.role == Role.annotator) & (there.role == Role.annotator) & here.withdrawn_at.is_(None)
-    shared = select(there.study_id, there.person_id).join(here, here.person_id == there.person_id)
-    shared = shared.join(Study, Study.id == there.study_id).where(annotating, here.study_id == study.id, ~Study.demo)
-    studies = session.execute(shared).all()
-    leads = _leads_of(session, {study.id, *(other for other, _ in studies)})
-    return {person_id for other, person_id in studies if leads[study.id] - leads[other]}
-
-
-def _leads_by_study(session: Session, study: Study, person_id: int) -> dict[int, set[int]]:
-    """Ids of the leads of the study and of those that the person annotates, demo studies aside."""
-    annotating = (Membership.person_id == person_id) & (Membership.role == Role.annotator)
-    own = select(Study.id).join(Membership, Membership.study_id == Study.id).where(annotating, ~Study.demo)
-    return _leads_of(session, {study.id, *session.scalars(own)})
-
-
-def _leads_of(session: Session, studies: Collection[int]) -> dict[int, set[int]]:
-    leads: dict[int, set[int]] = {study_id: set() for study_id in studies}
-    leading = select(Membership.study_id, Membership.person_id).where(Membership.role == Role.lead)
-    for study_id, lead_id in session.execute(leading.where(Membership.study_id.in_(studies))):
-        leads[study_id].add(lead_id)
-    return leads
-
-
 def annotator_called(session: Session, study: Study, name: str, email: str | None = None) -> Person:
     """The study's annotator with this name, created if there is none.
 
@@ -636,7 +584,7 @@ def _identity_on_panel(session: Session, study: Study, panel: str, external_id: 
         (
             each
             for each in known
-            if _is_member(session, study, each.person_id) or not _has_other_leads(session, study, each.person_id)
+            if _is_member(session, study, each.person_id) or not has_other_leads(session, study, each.person_id)
         ),
         None,
     )

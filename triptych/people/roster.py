@@ -14,7 +14,7 @@ from sqlmodel import Session
 
 from triptych import clock
 from triptych.errors import Conflict, NotAllowed, NotFound
-from triptych.people import accounts, tokens
+from triptych.people import accounts, shared_accounts, tokens
 from triptych.storage import events
 from triptych.storage.events import EventKind
 from triptych.storage.models import Event, Invitation, Kind, Membership, PanelIdentity, Person, Role, Study
@@ -232,7 +232,7 @@ def refuse_link(session: Session, study: Study, membership: Membership, person: 
     if person.role == Role.lead and person.passcode_hash is not None:
         raise NotAllowed(f"{pseudonym} signs in with a name and a passcode and needs no link.")
     refuse_if_elsewhere(session, study, person, actor)
-    if accounts.opens_studies_of_others(session, study, person.id):
+    if shared_accounts.opens_studies_of_others(session, study, person.id):
         raise NotAllowed(
             f"{pseudonym} also takes part in a study that other leads of this study do not lead, and a link opens both "
             f"studies. It can be created while the same people lead both."
