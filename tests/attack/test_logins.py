@@ -14,7 +14,7 @@ from sqlmodel import Session
 from bench.client import our_headers
 from bench.server import Server, running_app
 from bench.world import World, build_world
-from triptych.people import accounts, invitations, viewers
+from triptych.people import accounts, invitations, links, viewers
 from triptych.people.signing_in import UNKNOWN
 from triptych.storage import database
 from triptych.storage.models import Person, Role, Study
@@ -100,7 +100,7 @@ def test_withdrawing_a_seat_closes_the_viewers_open_pages(served):
     with database.writing(served.engine) as session:
         study = session.scalars(select(Study)).one()
         link = invitations.invite_one(session, study, "Hana", "", Role.viewer, "L").secret
-        viewer = accounts.invited(session, link).pseudonym
+        viewer = links.invited(session, link).pseudonym
     mine = {"Cookie": f"{COOKIE}={session_value(served, viewer)}", "Origin": served.url}
     with open_socket(served.url, mine) as page:
         with database.writing(served.engine) as session:

@@ -11,7 +11,7 @@ from sqlalchemy import Engine, select
 from sqlmodel import Session
 
 from triptych.errors import NotAllowed, NotFound
-from triptych.people import accounts, invitations, roster, tokens, viewers
+from triptych.people import accounts, invitations, links, roster, tokens, viewers
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Event, Membership, Role, Study, StudyState
 from triptych.study import lifecycle
@@ -110,7 +110,7 @@ def test_no_action_begun_before_the_removal_is_stored_after_it(postgres_engine, 
         remove(postgres_engine, study, staying, leaving)
 
     with pytest.raises(NotAllowed), reading(postgres_engine) as session:
-        accounts.invited(session, link)
+        links.invited(session, link)
 
 
 def test_leads_remove_themselves_with_their_tokens(engine, make_study):

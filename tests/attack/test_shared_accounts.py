@@ -11,7 +11,7 @@ from sqlalchemy import select
 from sqlmodel import Session
 
 from triptych.errors import NotAllowed
-from triptych.people import accounts, invitations, places, roster, shared_accounts
+from triptych.people import accounts, invitations, links, places, roster, shared_accounts
 from triptych.privacy import personal_data
 from triptych.storage.database import writing
 from triptych.storage.models import Access, Login, Person, Role, Study
@@ -52,7 +52,7 @@ def test_an_account_joins_no_study_of_other_leads(session, make_study):
     """A lead who kept somebody's link could read and rate as them in every study that they joined later."""
     (mine, me), (theirs, lead) = make_both(session, make_study, Access.open)
     [invited] = invitations.invite_all(session, mine, [invitations.Guest(1, "Anna", None, Role.annotator)], "L")
-    anna = accounts.accept_invitation(session, invited.secret)
+    anna = links.accept_invitation(session, invited.secret)
     who = signed_in(session, anna)
 
     with pytest.raises(NotAllowed, match="other leads"):
@@ -69,12 +69,12 @@ def test_an_account_of_a_demo_study_leaves_its_links_behind(session, make_study)
     (demo, _), (theirs, _) = make_both(session, make_study, Access.open)
     demo.demo = True
     anna = accounts.annotator_called(session, demo, "Anna")
-    link = accounts.issue_link(session, demo, anna.id)
-    anothers, own = (signed_in(session, accounts.accept_invitation(session, link)) for _ in range(2))
+    link = links.issue_link(session, demo, anna.id)
+    anothers, own = (signed_in(session, links.accept_invitation(session, link)) for _ in range(2))
     accounts.join(session, theirs, own)
 
     with pytest.raises(NotAllowed, match="not valid"):
-        accounts.accept_invitation(session, link)
+        links.accept_invitation(session, link)
     live = select(Login.id).where(Login.person_id == anna.id, Login.revoked_at.is_(None))
     assert session.scalars(live).all() == [own.login_id] != [anothers.login_id]
 
@@ -146,11 +146,11 @@ def test_a_link_opens_no_study_whose_leads_differ_since(session, make_study, cha
         roster.remove_lead(session, theirs, me.pseudonym, sure(lead))
 
     with pytest.raises(NotAllowed, match="a study with other leads"):
-        accounts.accept_invitation(session, link)
+        links.accept_invitation(session, link)
     with pytest.raises(NotAllowed, match="the same people lead both"):
         roster.new_link(session, mine, anna.pseudonym, lead.pseudonym)
     assert (shared_accounts.shut_out(session, mine), shared_accounts.shut_out(session, theirs)) == ({anna.id}, set())
-    assert accounts.accept_invitation(session, roster.new_link(session, theirs, anna.pseudonym, lead.pseudonym))
+    assert links.accept_invitation(session, roster.new_link(session, theirs, anna.pseudonym, lead.pseudonym))
 
 
 def test_a_panel_opens_no_study_whose_leads_differ_since(session, make_study):
@@ -169,9 +169,9 @@ def test_a_demo_link_opens_no_study_of_others(session, make_study):
     """Any lead may have issued it before the account joined the other study."""
     (demo, _), (theirs, _) = make_both(session, make_study, Access.open)
     anna = accounts.annotator_called(session, demo, "Anna")
-    link = accounts.issue_link(session, demo, anna.id)
+    link = links.issue_link(session, demo, anna.id)
     demo.demo = True
     accounts.enrol(session, theirs, anna.id, anna.pseudonym)
 
     with pytest.raises(NotAllowed, match="a study with other leads"):
-        accounts.accept_invitation(session, link)
+        links.accept_invitation(session, link)

@@ -9,7 +9,7 @@ from helpers.studies import personal_link, sure
 
 from triptych.errors import NotAllowed
 from triptych.operations import backup
-from triptych.people import accounts, identities, invitations, passcodes, roster, tokens, viewers
+from triptych.people import accounts, identities, invitations, links, passcodes, roster, tokens, viewers
 from triptych.people.tokens import Scope
 from triptych.storage.database import open_engine, reading, writing
 from triptych.storage.models import Person, Role, Study
@@ -36,7 +36,7 @@ def signed_in(session, who) -> str:
 
 def link_opens(session, secret: str) -> bool:
     try:
-        accounts.invited(session, secret)
+        links.invited(session, secret)
     except NotAllowed:
         return False
     return True
@@ -59,7 +59,7 @@ def test_nothing_that_ended_since_a_backup_opens_after_it(sqlite_engine, lab):
     with writing(sqlite_engine) as session:
         study = session.get_one(Study, study.id)
         accounts.end_logins(session, lead.person_id)  # and tickets
-        accounts.end_links(session, accounts.invited(session, ended).id)
+        links.end_links(session, links.invited(session, ended).id)
         viewers.withdraw_seat(session, study, invited[0].pseudonym, lead.pseudonym)
         roster.remove_lead(session, study, invited[1].pseudonym, sure(lead))
         for who in people[:2]:

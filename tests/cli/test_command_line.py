@@ -24,7 +24,7 @@ from triptych.cli import main as program
 from triptych.cli.commands import root
 from triptych.errors import NotAllowed
 from triptych.operations import backup
-from triptych.people import accounts, signing_in
+from triptych.people import accounts, links, signing_in
 from triptych.people.names import LONGEST_NAME, read_name
 from triptych.storage import database, schema
 from triptych.storage.database import reading, writing
@@ -72,7 +72,7 @@ def test_a_study_is_created_and_launched_without_a_browser(run, sqlite_engine, t
         assert (study.state, study.raters_per_item, study.access) == ("open", 2, "invited")
         assert settings_of(study).checks.repeat_percent == 5
         secrets = [line.rpartition("join=")[2] for line in output.splitlines()]
-        assert [accounts.accept_invitation(session, secret).name for secret in secrets] == ["Anna", "Ben"]
+        assert [links.accept_invitation(session, secret).name for secret in secrets] == ["Anna", "Ben"]
         roles = session.execute(select(Person.name, Membership.role).join(Membership)).all()
     assert sorted(map(tuple, roles)) == [("Anna", "annotator"), ("Ben", "annotator"), ("Dr Lead", "lead")]
     assert "next-turns\tmain\topen" in run("study", "list")[1]

@@ -36,7 +36,7 @@ from triptych.errors import NotFound, TriptychError
 from triptych.formats.writers import FORMATS
 from triptych.formats.writers.model import File
 from triptych.formats.writers.writing import zipped
-from triptych.people import accounts, invitations, tokens
+from triptych.people import accounts, invitations, links, tokens
 from triptych.people.tokens import Scope
 from triptych.privacy import withdrawal
 from triptych.scripting import calls
@@ -63,7 +63,7 @@ PAGES = ROOT / "pages"
 #   inner      other commands only
 DOORS = {
     "way in": """
-        people.accounts.accept_invitation people.accounts.issue_sign_in_ticket people.accounts.join_from_panel
+        people.links.accept_invitation people.accounts.issue_sign_in_ticket people.accounts.join_from_panel
         people.accounts.prolong people.signing_in.change_passcode people.signing_in.certain people.signing_in.first_lead
         people.signing_in.invited_lead people.signing_in.lead people.signing_in.newcomer people.signing_in.returning
     """,
@@ -119,10 +119,10 @@ DOORS = {
         annotate.reservations.free_places
         annotate.reservations.free_workbook annotate.reservations.give_back_expired
         annotate.reservations.reserve annotate.reservations.reserve_for_workbook annotate.reservations.take_next
-        annotate.reservations.take_place exchange.import_ratings.write people.accounts.accept_as_lead
+        annotate.reservations.take_place exchange.import_ratings.write people.links.accept_as_lead
         people.accounts.annotator_called
-        people.accounts.end_links people.accounts.join_open_study people.accounts.use_setup_ticket
-        people.accounts.end_logins people.accounts.enrol people.accounts.issue_link
+        people.links.end_links people.accounts.join_open_study people.accounts.use_setup_ticket
+        people.accounts.end_logins people.accounts.enrol people.links.issue_link
         people.accounts.new_person people.passcodes.begin_try people.passcodes.forget_tries
         people.tokens.revoke_all people.access_after_restore.keep_closed
         people.roster.enrol_lead people.viewers.enrol_viewer privacy.scrub.forget_identity privacy.scrub.forget_words
@@ -340,7 +340,7 @@ def world(make_study):
 def _seated(session, study) -> Who:
     """A viewer of the study."""
     invited = invitations.invite_one(session, study, "Hana Viewer", "", Role.viewer, "L")
-    person = accounts.invited(session, invited.secret)
+    person = links.invited(session, invited.secret)
     return Who(person.id, person.pseudonym, person.role, person.name, 0)
 
 

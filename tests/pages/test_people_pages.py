@@ -20,7 +20,7 @@ from streamlit.testing.v1 import AppTest
 from components.shell import state
 from triptych import settings
 from triptych.annotate import onboarding
-from triptych.people import accounts, invitations, roster, signing_in, viewers
+from triptych.people import accounts, invitations, links, roster, signing_in, viewers
 from triptych.privacy import erasure
 from triptych.storage import database, events, sqlite_files, wiping
 from triptych.storage.events import EventKind
@@ -109,9 +109,9 @@ def test_a_list_is_previewed_before_each_person_gets_a_link(visit, people_study)
         "lead",
     )
     assert "evil" not in rendered_markdown(page)
-    links = next(frame.value for frame in page.dataframe if "Link" in frame.value)
+    table = next(frame.value for frame in page.dataframe if "Link" in frame.value)
     with database.writing(web_engine()) as session:
-        assert accounts.accept_invitation(session, links["Link"][0].partition("?join=")[2]).name == HOSTILE
+        assert links.accept_invitation(session, table["Link"][0].partition("?join=")[2]).name == HOSTILE
 
 
 def test_an_interrupted_invitation_is_sent_and_its_form_emptied(visit, people_study, monkeypatch):
@@ -189,7 +189,7 @@ def test_a_second_click_makes_no_other_link_and_hides_none(visit, people_study, 
     secret = invite(page, "Mia", role)
 
     with database.reading(web_engine()) as session:
-        assert present(accounts.invited(session, secret)).name == "Mia"
+        assert present(links.invited(session, secret)).name == "Mia"
         assert len([member for member in roster.members_of(session, study) if member.name == "Mia"]) == 1
     assert "Nobody will be invited" not in words(page)
 
@@ -227,10 +227,10 @@ def test_a_lead_issues_a_new_link_disables_and_enables(visit, people_study):
     button(page, "Replace their links").click().run()
     second = newest_secret(page)
     with database.writing(web_engine()) as session:
-        person = accounts.accept_invitation(session, second)
+        person = links.accept_invitation(session, second)
         login = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
         with pytest.raises(accounts.NotAllowed):
-            accounts.accept_invitation(session, first)
+            links.accept_invitation(session, first)
 
     button(page, "Disable").click().run()
     with database.reading(web_engine()) as session:
@@ -293,7 +293,7 @@ def test_an_invited_leads_link_works_once(monkeypatch, visit, people_study):
     page = visit(lead, "people.py", study=study.slug)
     secret = invite(page, "Dora", "lead")
     with database.writing(web_engine()) as session, pytest.raises(accounts.NotAllowed):
-        accounts.accept_invitation(session, secret)  # a link alone never signs a lead in
+        links.accept_invitation(session, secret)  # a link alone never signs a lead in
     monkeypatch.setattr(state, "current_person", lambda: None)
     opened = app(join=secret)
     field(opened, "Choose a passcode").input("short")
@@ -306,7 +306,7 @@ def test_an_invited_leads_link_works_once(monkeypatch, visit, people_study):
         assert lifecycle.led_by(session, dora, study.slug)
     assert signing_in.lead(web_engine(), "dora", PASSCODE).id == dora.person_id
     with database.writing(web_engine()) as session, pytest.raises(accounts.NotAllowed):
-        accounts.accept_as_lead(session, secret, "another passcode")
+        links.accept_as_lead(session, secret, "another passcode")
 
 
 def test_an_invited_lead_who_lost_the_link_gets_another(visit, people_study):
@@ -321,8 +321,8 @@ def test_an_invited_lead_who_lost_the_link_gets_another(visit, people_study):
 
     with database.writing(web_engine()) as session:
         with pytest.raises(accounts.NotAllowed):
-            accounts.invited(session, first)
-        accounts.accept_as_lead(session, second, PASSCODE)
+            links.invited(session, first)
+        links.accept_as_lead(session, second, PASSCODE)
     page.run()
     assert "Create a new link" not in labels(page)
 
@@ -409,7 +409,7 @@ def test_groups_exclusions_and_ended_links_of_several_people(visit, people_study
     with database.writing(web_engine()) as session:
         groups = settings_of(session.get_one(Study, study.id)).annotator_groups
         with pytest.raises(accounts.NotAllowed):
-            accounts.accept_invitation(session, secret)
+            links.accept_invitation(session, secret)
     assert groups == {anna.pseudonym: "crowd", mia: "crowd"}
 
     field(page, "Why").set_value("a test")
@@ -466,7 +466,7 @@ def test_one_more_is_invited_while_places_are_open(visit, people_study):
     button(page, "Invite one more").click().run()
     assert not page.exception
     with database.writing(web_engine()) as session:
-        person = accounts.accept_invitation(session, newest_secret(page))
+        person = links.accept_invitation(session, newest_secret(page))
         assert person.name is None
 
 

@@ -10,7 +10,7 @@ from helpers.studies import add_person, personal_link
 from helpers.study_pages import click_again_during
 
 from components.shell import state
-from triptych.people import accounts, signing_in
+from triptych.people import accounts, links, signing_in
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Access, Role, StudyState
 from triptych.study import lifecycle
@@ -249,7 +249,7 @@ def test_a_name_that_looks_like_markdown_is_shown_literally(engine, study):
 def test_a_personal_link_signs_in_its_person(engine, study):
     with writing(engine) as session:
         secret = personal_link(session, study, "Anna")
-        person = accounts.accept_invitation(session, secret)
+        person = links.accept_invitation(session, secret)
     test = app(join=secret)
 
     with writing(engine) as session:

@@ -10,7 +10,7 @@ from sqlalchemy import update
 from streamlit.testing.v1 import AppTest
 
 from components.shell import state
-from triptych.people import accounts, invitations, viewers
+from triptych.people import invitations, links, viewers
 from triptych.results import adjudication
 from triptych.storage import database
 from triptych.storage.models import Kind, Person, Role
@@ -39,7 +39,7 @@ def world(make_study):
         exclude(session, study, people[0])
         adjudication.record(session, study, "item-1", {(1, "verdict"): "accept"}, "read again", lead)
         secret = invitations.invite_one(session, study, "Hana", "", Role.viewer, lead.pseudonym).secret
-        person = accounts.invited(session, secret)
+        person = links.invited(session, secret)
     return study, (lead, *people), Who(person.id, person.pseudonym, person.role, person.name, 0)
 
 

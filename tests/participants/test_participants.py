@@ -13,7 +13,7 @@ from triptych import clock
 from triptych.annotate import exclusions
 from triptych.participants.notices import LeadNotice, notices
 from triptych.participants.participant import Participant, Phase, participants
-from triptych.people import accounts, invitations, roster
+from triptych.people import accounts, invitations, links, roster
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.progress import Overview, overview
@@ -47,7 +47,7 @@ def test_everybody_is_in_one_of_the_phases(engine, make_study):
         study, lead, _ = make_study(session, items=2, annotators=0, raters_per_item=4, access="invited")
         for name in ("invited", "opened", "working", "holding", "done", "excluded"):
             invited = invitations.invite_one(session, study, name, "", Role.annotator, lead.pseudonym)
-            person = accounts.accept_invitation(session, invited.secret)
+            person = links.accept_invitation(session, invited.secret)
             who = accounts.signed_in(
                 session, accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
             )

@@ -13,7 +13,7 @@ from sqlalchemy import select, text, update
 
 from triptych import clock
 from triptych.errors import Conflict, ImportRefused, NotAllowed, StudyNotOpen, TriptychError
-from triptych.people import accounts, invitations, passcodes, roster, signing_in
+from triptych.people import accounts, invitations, links, passcodes, roster, signing_in
 from triptych.storage import events
 from triptych.storage.database import reading, writing
 from triptych.storage.events import EventKind
@@ -281,7 +281,7 @@ def test_a_made_up_secret_is_not_signed_in(sqlite_engine, secret):
     with reading(sqlite_engine) as session:
         assert accounts.who_is(session, secret) is None
     assert refused(sqlite_engine, accounts.use_ticket, secret)
-    assert refused(sqlite_engine, accounts.accept_invitation, secret)
+    assert refused(sqlite_engine, links.accept_invitation, secret)
 
 
 # Open studies
@@ -337,7 +337,7 @@ def test_an_annotators_code_or_link_never_opens_a_leads_account(sqlite_engine, s
     with writing(sqlite_engine) as session:
         lead = accounts.create_lead(session, "Ada", "ABCD-EFGH")
         accounts.join(session, study, signed_in(session, lead))
-        invited = accounts.accept_invitation(session, personal_link(session, study, "Ada"))
+        invited = links.accept_invitation(session, personal_link(session, study, "Ada"))
 
     assert invited.id != lead.id
     assert refused(sqlite_engine, signing_in.returning, study, "Ada", "ABCD-EFGH") == accounts.WRONG_CODE
@@ -399,14 +399,14 @@ def test_joining_twice_is_one_membership(sqlite_engine, study):
 def test_a_personal_link_works_until_replaced_or_ninety_days_old(sqlite_engine, study, move_clock):
     with writing(sqlite_engine) as session:
         first = personal_link(session, study, "Anna", "anna@example.org")
-        person = accounts.accept_invitation(session, first)
-        assert accounts.accept_invitation(session, first).id == person.id
+        person = links.accept_invitation(session, first)
+        assert links.accept_invitation(session, first).id == person.id
         second = personal_link(session, study, "anna")
-        assert accounts.accept_invitation(session, second).id == person.id
+        assert links.accept_invitation(session, second).id == person.id
 
-    assert "not valid" in refused(sqlite_engine, accounts.accept_invitation, first)
+    assert "not valid" in refused(sqlite_engine, links.accept_invitation, first)
     move_clock(days=90, seconds=1)
-    assert "not valid" in refused(sqlite_engine, accounts.accept_invitation, second)
+    assert "not valid" in refused(sqlite_engine, links.accept_invitation, second)
 
 
 def test_people_with_the_same_name_are_distinguished_by_address(sqlite_engine, study):
@@ -538,7 +538,7 @@ def test_a_typed_list_names_people_and_their_groups(sqlite_engine, study):
     with writing(sqlite_engine) as session:
         groups = settings_of(session.get_one(Study, study.id)).annotator_groups
         kinds = [event.kind for event in events.since(session, study.id, 0)]
-        assert accounts.accept_invitation(session, invited[2].secret).pseudonym == invited[2].pseudonym
+        assert links.accept_invitation(session, invited[2].secret).pseudonym == invited[2].pseudonym
     assert groups == {guest.pseudonym: guest.group for guest in invited if guest.group}
     assert kinds.count(EventKind.annotators_grouped) == 1
 
@@ -576,8 +576,8 @@ def test_an_old_link_works_until_the_new_one_is_used(sqlite_engine, study, cleo)
         (reminded,) = invitations.remind(session, study, [cleo.pseudonym], "L")
     assert (reminded.email, reminded.reminder) == ("c@x.example", True)
     for secret in (cleo.secret, reminded.secret, reminded.secret):
-        assert not refused(sqlite_engine, accounts.accept_invitation, secret)
-    assert "not valid" in refused(sqlite_engine, accounts.accept_invitation, cleo.secret)
+        assert not refused(sqlite_engine, links.accept_invitation, secret)
+    assert "not valid" in refused(sqlite_engine, links.accept_invitation, cleo.secret)
 
 
 def test_a_logged_reminder_holds_no_secret_and_no_address(sqlite_engine, study, cleo):
@@ -609,7 +609,7 @@ def test_an_ended_link_lets_nobody_in(sqlite_engine, study, cleo):
     with writing(sqlite_engine) as session:
         invitations.remind(session, study, [cleo.pseudonym], "L")
         roster.end_link(session, study, cleo.pseudonym, "L")
-    assert "not valid" in refused(sqlite_engine, accounts.accept_invitation, cleo.secret)
+    assert "not valid" in refused(sqlite_engine, links.accept_invitation, cleo.secret)
     with reading(sqlite_engine) as session:
         assert events.since(session, study.id, 0)[-1].kind == EventKind.link_ended
         assert next(m for m in roster.members_of(session, study) if m.name == "Cleo").link_until is None
@@ -620,13 +620,13 @@ def test_disabling_ends_logins_links_and_codes_at_once(sqlite_engine, make_study
         study, lead, _ = make_study(session)
         person, code = accounts.join_open_study(session, study, "Anna")
         login = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
-        link, ticket = accounts.issue_link(session, study, person.id), accounts.issue_sign_in_ticket(session, person)
+        link, ticket = links.issue_link(session, study, person.id), accounts.issue_sign_in_ticket(session, person)
     with writing(sqlite_engine) as session:
         roster.disable(session, study, person.pseudonym, lead)
         assert accounts.who_is(session, login) is None
     for command, *parts in (
         (accounts.use_ticket, ticket),
-        (accounts.accept_invitation, link),
+        (links.accept_invitation, link),
         (signing_in.returning, study, "Anna", code),
         (roster.new_link, study, person.pseudonym, lead.pseudonym),
     ):
@@ -664,5 +664,5 @@ def test_an_invited_lead_can_be_added_by_name(sqlite_engine, study, make_study):
         sqlite_engine, invitations.invite_one, other, "Dora", "", Role.lead, "L"
     )
     with writing(sqlite_engine) as session:
-        accounts.accept_as_lead(session, dora.secret, PASSCODE)
+        links.accept_as_lead(session, dora.secret, PASSCODE)
     assert "by name instead" in refused(sqlite_engine, invitations.invite_one, other, "Dora", "", Role.lead, "L")

@@ -11,7 +11,7 @@ from sqlalchemy import select
 from triptych import clock
 from triptych.errors import ImportRefused, NotAllowed, NotFound
 from triptych.operations import verify
-from triptych.people import accounts, invitations, viewers
+from triptych.people import accounts, invitations, links, viewers
 from triptych.people.letters import letter
 from triptych.storage import database, events
 from triptych.storage.events import EventKind
@@ -30,7 +30,7 @@ def session(sqlite_engine):
 def seated(session, study: Study, days: int = 7) -> tuple[str, Who, str]:
     """(secret of the link, who they are, secret of their login) of a viewer who has opened the link."""
     link = invitations.invite_one(session, study, "Hana", "hana@example.org", Role.viewer, "L", days).secret
-    person = accounts.accept_invitation(session, link)
+    person = links.accept_invitation(session, link)
     login = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
     return link, accounts.signed_in(session, login), login
 
@@ -60,7 +60,7 @@ def test_an_expired_link_opens_nothing(session, make_study, monkeypatch):
     monkeypatch.setattr(clock, "now", lambda: later)
     assert accounts.who_is(session, login) is None
     with pytest.raises(NotAllowed):
-        accounts.accept_invitation(session, link)
+        links.accept_invitation(session, link)
 
 
 def test_withdrawing_a_seat_ends_its_logins_and_deletes_the_person(session, make_study):
@@ -71,7 +71,7 @@ def test_withdrawing_a_seat_ends_its_logins_and_deletes_the_person(session, make
     assert accounts.live_logins(session, [login]) == set()
     assert session.get(Person, who.person_id) is None
     with pytest.raises(NotAllowed):
-        accounts.accept_invitation(session, link)
+        links.accept_invitation(session, link)
 
 
 def test_the_log_proves_who_gave_and_withdrew_a_seat(session, make_study):
@@ -138,7 +138,7 @@ def test_a_list_invites_viewers(session, make_study):
     guests = invitations.read_list(session, study, b"Hana, hana@example.org, viewer")
     [invited] = invitations.invite_all(session, study, guests.guests, "L")
     assert invited.role == Role.viewer
-    assert accounts.accept_invitation(session, invited.secret).role == Role.viewer
+    assert links.accept_invitation(session, invited.secret).role == Role.viewer
 
 
 def test_the_mail_names_the_days_of_the_link(session, make_study):

@@ -22,7 +22,7 @@ from starlette.applications import Starlette
 from triptych.annotate import exclusions
 from triptych.cli import main as command_line
 from triptych.errors import NotFound
-from triptych.people import accounts, invitations
+from triptych.people import invitations, links
 from triptych.reports import heds, snapshot
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
@@ -220,7 +220,7 @@ def test_viewers_read_a_blind_report_without_pseudonyms(make_study, monkeypatch)
     with database.writing(web_engine()) as session:
         exclusions.exclude(session, study, people[0].pseudonym, "too fast", lead.pseudonym)
         secret = invitations.invite_one(session, study, "Hana", "", Role.viewer, lead.pseudonym).secret
-        person = accounts.invited(session, secret)
+        person = links.invited(session, secret)
     viewer = Who(person.id, person.pseudonym, person.role, person.name, 0)
     report = freeze(web_engine(), study)
     app = Starlette(routes=export.EXPORT_ROUTES)

@@ -19,7 +19,7 @@ from triptych.errors import ImportRefused, NotAllowed
 from triptych.formats.decode import decode, refuse_other_content
 from triptych.formats.model import Findings, Problem
 from triptych.formats.tables import Cells, parse
-from triptych.people import accounts, roster, viewers
+from triptych.people import accounts, links, roster, viewers
 from triptych.people.names import folded, read_name
 from triptych.storage import events
 from triptych.storage.events import EventKind
@@ -75,7 +75,7 @@ class Invited:
     secret: str
     group: str = ""
     reminder: bool = False
-    days: int = accounts.INVITATION_LIFE.days
+    days: int = links.INVITATION_LIFE.days
 
 
 def read_list(session: Session, study: Study, data: bytes) -> GuestList:
@@ -226,7 +226,7 @@ def invite_one(
     email: str,
     role: Role,
     actor: str,
-    days: int = accounts.INVITATION_LIFE.days,
+    days: int = links.INVITATION_LIFE.days,
 ) -> Invited:
     """Invites one person by name, with a link good for so many days.
 
@@ -266,7 +266,7 @@ def _further_links(
         roster.refuse_link(session, study, membership, person, actor)
         if membership.excluded_at or membership.turned_away_as:
             raise NotAllowed(f"{pseudonym} is excluded or was turned away, so there is nothing to remind them of.")
-        secret = accounts.issue_link(session, study, person.id, replaces=not is_reminder)
+        secret = links.issue_link(session, study, person.id, replaces=not is_reminder)
         events.record(session, study.id, kind, actor, subject=pseudonym)
         name, email = (person.name, person.email) if roster.is_named(study, membership) else (None, None)
         facts = (name or "", email, Role.annotator, pseudonym, secret, groups.get(pseudonym, ""))
@@ -275,7 +275,7 @@ def _further_links(
 
 
 def _invite(
-    session: Session, study: Study, guest: Guest, actor: str, days: int = accounts.INVITATION_LIFE.days
+    session: Session, study: Study, guest: Guest, actor: str, days: int = links.INVITATION_LIFE.days
 ) -> Invited:
     if guest.role == Role.lead:
         accounts.refuse_taken_lead(session, guest.name)
@@ -287,5 +287,5 @@ def _invite(
     else:
         accounts.enrol(session, study, person.id, person.pseudonym)
     events.record(session, study.id, EventKind.invited, actor, subject=person.pseudonym)
-    secret = accounts.issue_link(session, study, person.id, life=timedelta(days=days))
+    secret = links.issue_link(session, study, person.id, life=timedelta(days=days))
     return Invited(guest.name, guest.email, guest.role, person.pseudonym, secret, guest.group, days=days)

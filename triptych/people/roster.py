@@ -14,7 +14,7 @@ from sqlmodel import Session
 
 from triptych import clock
 from triptych.errors import Conflict, NotAllowed, NotFound
-from triptych.people import accounts, shared_accounts, tokens
+from triptych.people import accounts, links, shared_accounts, tokens
 from triptych.storage import events
 from triptych.storage.events import EventKind
 from triptych.storage.models import Event, Invitation, Kind, Membership, PanelIdentity, Person, Role, Study
@@ -215,7 +215,7 @@ def new_link(session: Session, study: Study, pseudonym: str, actor: str) -> str:
     """
     membership, person = _anybody(session, study, pseudonym)
     refuse_link(session, study, membership, person, actor)
-    secret = accounts.issue_link(session, study, person.id)
+    secret = links.issue_link(session, study, person.id)
     events.record(session, study.id, EventKind.link_issued, actor, subject=pseudonym)
     return secret
 
@@ -242,7 +242,7 @@ def refuse_link(session: Session, study: Study, membership: Membership, person: 
 def end_link(session: Session, study: Study, pseudonym: str, actor: str) -> None:
     """The person's links to the study stop working; somebody who is signed in stays so. Raises NotFound."""
     _, person = _anybody(session, study, pseudonym)
-    accounts.end_links(session, person.id, study)
+    links.end_links(session, person.id, study)
     events.record(session, study.id, EventKind.link_ended, actor, subject=pseudonym)
 
 
@@ -288,7 +288,7 @@ def remove_lead(session: Session, study: Study, pseudonym: str, certainty: Certa
     membership, person = find(session, study, pseudonym, Role.lead)
     if person.id in _leads(session, study, able=True) and len(_leads(session, study, able=True)) == 1:
         raise NotAllowed("A study needs at least one lead who can sign in. Add another one first.")
-    accounts.end_links(session, person.id, study)
+    links.end_links(session, person.id, study)
     tokens.revoke_all(session, person, study)
     session.delete(membership)
     session.flush()

@@ -15,7 +15,7 @@ from sqlalchemy import Engine
 
 from triptych.errors import NotAllowed
 from triptych.languages.language import _
-from triptych.people import accounts, identities, passcodes
+from triptych.people import accounts, identities, links, passcodes
 from triptych.people.tokens import Bearer, Scope
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Person, Study
@@ -132,9 +132,9 @@ def first_lead(engine: Engine, secret: str, name: str, passcode: str) -> Person:
 
 
 def invited_lead(engine: Engine, secret: str, passcode: str) -> Person:
-    """As `accounts.accept_as_lead`."""
+    """As `links.accept_as_lead`."""
     with reading(engine) as session:
-        accounts.invited(session, secret)
+        links.invited(session, secret)
     hashed = passcodes.hash_passcode(passcode)
     with writing(engine) as session:
-        return accounts.accept_as_lead(session, secret, hashed)
+        return links.accept_as_lead(session, secret, hashed)
