@@ -15,7 +15,7 @@ from bench.server import ROOT
 from triptych import settings
 from triptych.annotate import onboarding
 from triptych.formats import ItemDraft, read_items
-from triptych.people import accounts
+from triptych.people import accounts, logins
 from triptych.rubric.files import load_rubric, shipped_rubrics
 from triptych.rubric.model import Rubric
 from triptych.storage import database, schema
@@ -121,5 +121,5 @@ def _join(session: Session, study: lifecycle.Study, name: str) -> dict[str, str]
 
 
 def _sign_in(session: Session, person: Person) -> dict[str, str]:
-    ticket = accounts.issue_sign_in_ticket(session, person)
-    return {COOKIE: cookie_value(accounts.use_ticket(session, ticket))}
+    ticket = logins.issue_sign_in_ticket(session, person)
+    return {COOKIE: cookie_value(logins.use_ticket(session, ticket))}

@@ -21,7 +21,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from triptych.operations import backup
-from triptych.people import accounts
+from triptych.people import logins
 from triptych.storage import database, wiping
 from triptych.storage.database import WAITING, patient, sqlite_path, writing
 from triptych.storage.models import Person
@@ -199,7 +199,7 @@ def test_the_list_of_own_items_holds_no_turn_to_write(sqlite_engine, make_study,
         study, _, (anna, _) = make_study(session)
         token = assigned(session, study, anna).token
         person = session.get_one(Person, anna.person_id)
-        login = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
+        login = logins.use_ticket(session, logins.issue_sign_in_ticket(session, person))
     monkeypatch.setattr(work, "web_engine", lambda: sqlite_engine)
     [items] = [route for route in work.WORK_ROUTES if route.path == "/desk/items"]
     list_items = cast(Any, items.endpoint).args[0]

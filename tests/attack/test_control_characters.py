@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 from components.results import item_review
 from triptych.annotate import desk, exclusions
 from triptych.errors import NotAllowed, NotFound
-from triptych.people import accounts, signing_in
+from triptych.people import accounts, logins, signing_in
 from triptych.reports import snapshot
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Access
@@ -79,4 +79,4 @@ def test_names_and_codes_with_control_characters_fit_nobody(engine, study, name)
         with pytest.raises(NotAllowed):
             come_in()
     with reading(engine) as session, pytest.raises(NotAllowed):
-        accounts.use_ticket(session, name)
+        logins.use_ticket(session, name)

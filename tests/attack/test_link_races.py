@@ -12,7 +12,7 @@ from helpers.studies import personal_link
 from sqlalchemy import Engine, func, select, update
 
 from triptych.errors import Conflict, ImportRefused, NotAllowed, NotFound
-from triptych.people import accounts, invitations, links, passcodes, roster, signing_in, tokens
+from triptych.people import accounts, invitations, links, logins, passcodes, roster, signing_in, tokens
 from triptych.scripting.calls import CALLS
 from triptych.scripting.messages import PersonalLinks
 from triptych.storage.database import reading, writing
@@ -123,11 +123,11 @@ def test_a_leads_link_used_at_once_takes_one_passcode(engine, make_study, monkey
 def test_a_ticket_used_at_once_opens_one_login(engine, make_study):
     with writing(engine) as session:
         annotator = make_study(session)[2][0]
-        ticket = accounts.issue_sign_in_ticket(session, session.get_one(Person, annotator.person_id))
+        ticket = logins.issue_sign_in_ticket(session, session.get_one(Person, annotator.person_id))
 
     def use(_: int) -> str:
         with writing(engine) as session:
-            return accounts.use_ticket(session, ticket)
+            return logins.use_ticket(session, ticket)
 
     assert at_once(use).count(NotAllowed) == TIMES - 1
     with reading(engine) as session:

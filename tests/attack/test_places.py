@@ -16,7 +16,7 @@ from sqlalchemy import select
 
 from triptych import clock
 from triptych.errors import NotAllowed, StudyFull
-from triptych.people import accounts, places
+from triptych.people import accounts, logins, places
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Access, Assignment, AssignmentState, Item, Membership, PanelIdentity, Study
 from triptych.study import lifecycle
@@ -297,8 +297,8 @@ def test_a_panel_address_asks_before_it_changes_the_annotator(monkeypatch, engin
 def test_a_panel_address_of_the_same_person_asks_nothing(monkeypatch, engine, study):
     person = arrive(engine, study, "5f1")
     with writing(engine) as session:
-        secret = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
-        be(monkeypatch, accounts.who_is(session, secret))
+        secret = logins.use_ticket(session, logins.issue_sign_in_ticket(session, person))
+        be(monkeypatch, logins.who_is(session, secret))
     test = app(study=study.slug, PROLIFIC_PID="5f1", SESSION_ID="s")
 
     with writing(engine) as session:

@@ -11,7 +11,7 @@ from sqlalchemy import select
 from sqlmodel import Session
 
 from triptych.errors import NotAllowed
-from triptych.people import accounts, invitations, links, places, roster, shared_accounts
+from triptych.people import accounts, invitations, links, logins, places, roster, shared_accounts
 from triptych.privacy import personal_data
 from triptych.storage.database import writing
 from triptych.storage.models import Access, Login, Person, Role, Study
@@ -34,8 +34,8 @@ def make_both(session: Session, make_study: Any, access: Access) -> tuple[tuple[
 
 
 def signed_in(session: Session, person: Person) -> Who:
-    login = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
-    who = accounts.who_is(session, login)
+    login = logins.use_ticket(session, logins.issue_sign_in_ticket(session, person))
+    who = logins.who_is(session, login)
     assert who is not None
     return who
 

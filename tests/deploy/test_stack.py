@@ -19,7 +19,7 @@ from stack import APP, FILES, OWNER, SECRET, Stack, Visitor, check_stored, comma
 
 from bench.client import our_headers
 from bench.server import free_port, start_server
-from triptych.people import accounts
+from triptych.people import logins
 from triptych.storage import database, wiping
 from triptych.storage.models import Person
 from triptych.storage.unavailable import UNREACHABLE
@@ -75,7 +75,7 @@ def under_load(stack: Stack, disturb: Disturb) -> list[Visitor]:
 def test_a_sign_in_through_the_proxy_holds_in_every_process(stack):
     with database.writing(stack.engine) as session:
         person = session.scalars(select(Person).where(Person.name == "Annotator 7")).one()
-        ticket = accounts.issue_sign_in_ticket(session, person)
+        ticket = logins.issue_sign_in_ticket(session, person)
 
     async def sign_in() -> tuple[int, str]:
         jar = aiohttp.CookieJar(unsafe=True)

@@ -36,7 +36,7 @@ from triptych.errors import NotFound, TriptychError
 from triptych.formats.writers import FORMATS
 from triptych.formats.writers.model import File
 from triptych.formats.writers.writing import zipped
-from triptych.people import accounts, invitations, links, tokens
+from triptych.people import accounts, invitations, links, logins, tokens
 from triptych.people.tokens import Scope
 from triptych.privacy import withdrawal
 from triptych.scripting import calls
@@ -63,8 +63,8 @@ PAGES = ROOT / "pages"
 #   inner      other commands only
 DOORS = {
     "way in": """
-        people.links.accept_invitation people.accounts.issue_sign_in_ticket people.accounts.join_from_panel
-        people.accounts.prolong people.signing_in.change_passcode people.signing_in.certain people.signing_in.first_lead
+        people.links.accept_invitation people.logins.issue_sign_in_ticket people.accounts.join_from_panel
+        people.logins.prolong people.signing_in.change_passcode people.signing_in.certain people.signing_in.first_lead
         people.signing_in.invited_lead people.signing_in.lead people.signing_in.newcomer people.signing_in.returning
     """,
     "annotator": """
@@ -75,8 +75,8 @@ DOORS = {
     """,
     "route": """
         annotate.drafts.save_draft annotate.drafts.save_next_draft annotate.reservations.renew
-        annotate.desk.act preview.rubric_form.change operations.capsule.pieces people.accounts.sign_out
-        people.accounts.use_ticket people.tokens.note_use
+        annotate.desk.act preview.rubric_form.change operations.capsule.pieces people.logins.sign_out
+        people.logins.use_ticket people.tokens.note_use
         storage.schema.migrate
     """,
     "lead": """
@@ -122,8 +122,9 @@ DOORS = {
         annotate.reservations.take_place exchange.import_ratings.write people.links.accept_as_lead
         people.accounts.annotator_called
         people.links.end_links people.accounts.join_open_study people.accounts.use_setup_ticket
-        people.accounts.end_logins people.accounts.enrol people.links.issue_link
-        people.accounts.new_person people.passcodes.begin_try people.passcodes.forget_tries
+        people.logins.end_logins people.accounts.enrol people.links.issue_link
+        people.accounts.new_person people.logins.issue_ticket people.logins.mark_used
+        people.passcodes.begin_try people.passcodes.forget_tries
         people.tokens.revoke_all people.access_after_restore.keep_closed
         people.roster.enrol_lead people.viewers.enrol_viewer privacy.scrub.forget_identity privacy.scrub.forget_words
         storage.events.record_baseline storage.events.write_pending storage.wiping.note_due_wipe storage.wiping.wipe
@@ -670,8 +671,8 @@ def cookie_of(who: Who | None) -> list[tuple[bytes, bytes]]:
     if who is None:
         return []
     with database.writing(web_engine()) as session:
-        ticket = accounts.issue_sign_in_ticket(session, session.get_one(Person, who.person_id))
-        return [(b"cookie", f"{COOKIE}={cookie_value(accounts.use_ticket(session, ticket))}".encode())]
+        ticket = logins.issue_sign_in_ticket(session, session.get_one(Person, who.person_id))
+        return [(b"cookie", f"{COOKIE}={cookie_value(logins.use_ticket(session, ticket))}".encode())]
 
 
 def gets(app: Starlette, request: tuple[str, str, bytes], cookie: list[tuple[bytes, bytes]]) -> bool:

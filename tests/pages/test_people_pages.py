@@ -20,7 +20,7 @@ from streamlit.testing.v1 import AppTest
 from components.shell import state
 from triptych import settings
 from triptych.annotate import onboarding
-from triptych.people import accounts, invitations, links, roster, signing_in, viewers
+from triptych.people import accounts, invitations, links, logins, roster, signing_in, viewers
 from triptych.privacy import erasure
 from triptych.storage import database, events, sqlite_files, wiping
 from triptych.storage.events import EventKind
@@ -228,13 +228,13 @@ def test_a_lead_issues_a_new_link_disables_and_enables(visit, people_study):
     second = newest_secret(page)
     with database.writing(web_engine()) as session:
         person = links.accept_invitation(session, second)
-        login = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
+        login = logins.use_ticket(session, logins.issue_sign_in_ticket(session, person))
         with pytest.raises(accounts.NotAllowed):
             links.accept_invitation(session, first)
 
     button(page, "Disable").click().run()
     with database.reading(web_engine()) as session:
-        assert accounts.who_is(session, login) is None
+        assert logins.who_is(session, login) is None
     assert "disabled" in words(page)
     button(page, "Enable").click().run()
     assert roster_of(study)["Cleo"].state == "active"
@@ -565,6 +565,6 @@ def test_an_erased_person_cannot_sign_in_from_another_tab(people_study):
     study, lead, anna = people_study
     with database.writing(web_engine()) as session:
         person = session.get_one(Person, anna.person_id)
-        accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
+        logins.use_ticket(session, logins.issue_sign_in_ticket(session, person))
         erasure.erase(session, study, anna.pseudonym, sure(lead))
         assert session.scalars(select(Login)).all() == []

@@ -13,7 +13,7 @@ from sqlalchemy import select, text, update
 
 from triptych import clock
 from triptych.errors import Conflict, ImportRefused, NotAllowed, StudyNotOpen, TriptychError
-from triptych.people import accounts, invitations, links, passcodes, roster, signing_in
+from triptych.people import accounts, invitations, links, logins, passcodes, roster, signing_in
 from triptych.storage import events
 from triptych.storage.database import reading, writing
 from triptych.storage.events import EventKind
@@ -51,8 +51,8 @@ def set_access(engine, study, access: Access) -> None:
 
 
 def signed_in(session, person: Person) -> Who:
-    login = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
-    return present(accounts.who_is(session, login))
+    login = logins.use_ticket(session, logins.issue_sign_in_ticket(session, person))
+    return present(logins.who_is(session, login))
 
 
 # Leads and the set-up link
@@ -96,7 +96,7 @@ def test_a_setup_link_ends_after_a_day(sqlite_engine, move_clock):
 def test_a_sign_in_ticket_is_no_setup_link(sqlite_engine, study):
     with writing(sqlite_engine) as session:
         person, _ = accounts.join_open_study(session, study, "Anna")
-        ticket = accounts.issue_sign_in_ticket(session, person)
+        ticket = logins.issue_sign_in_ticket(session, person)
 
     assert refused(sqlite_engine, accounts.use_setup_ticket, ticket, "Eve", PASSCODE)
 
@@ -125,11 +125,11 @@ def test_two_leads_cannot_have_one_name(sqlite_engine):
 def test_a_reset_passcode_ends_every_login(sqlite_engine):
     with writing(sqlite_engine) as session:
         lead = accounts.create_lead(session, "Ada", PASSCODE)
-        secret = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, lead))
+        secret = logins.use_ticket(session, logins.issue_sign_in_ticket(session, lead))
         accounts.reset_passcode(session, "ada", "another passcode")
 
     with writing(sqlite_engine) as session:
-        assert accounts.who_is(session, secret) is None
+        assert logins.who_is(session, secret) is None
     assert signing_in.lead(sqlite_engine, "Ada", "another passcode")
     assert refused(sqlite_engine, signing_in.lead, "Ada", PASSCODE)
 
@@ -137,8 +137,8 @@ def test_a_reset_passcode_ends_every_login(sqlite_engine):
 def test_a_changed_passcode_ends_every_login(sqlite_engine):
     with writing(sqlite_engine) as session:
         lead = accounts.create_lead(session, "Ada", PASSCODE)
-        secret = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, lead))
-        who = accounts.who_is(session, secret)
+        secret = logins.use_ticket(session, logins.issue_sign_in_ticket(session, lead))
+        who = logins.who_is(session, secret)
     change = (sqlite_engine, signing_in.change_passcode, who)
     assert "not your passcode" in refused(*change, "another passcode", "a new passcode")
     assert "8 to 200" in refused(*change, PASSCODE, "short")
@@ -149,7 +149,7 @@ def test_a_changed_passcode_ends_every_login(sqlite_engine):
     assert signing_in.lead(sqlite_engine, "Ada", "a new passcode")
     assert refused(sqlite_engine, signing_in.lead, "Ada", PASSCODE)
     with writing(sqlite_engine) as session:
-        assert accounts.who_is(session, secret) is None
+        assert logins.who_is(session, secret) is None
 
 
 # Guessing
@@ -198,8 +198,8 @@ def test_no_secret_is_stored_as_it_is(sqlite_engine, study, tmp_path):
     with writing(sqlite_engine) as session:
         accounts.create_lead(session, "Ada", PASSCODE)
         person, code = accounts.join_open_study(session, study, "Anna")
-        ticket = accounts.issue_sign_in_ticket(session, person)
-        secrets = [PASSCODE, code, ticket, accounts.use_ticket(session, ticket), personal_link(session, study, "Bea")]
+        ticket = logins.issue_sign_in_ticket(session, person)
+        secrets = [PASSCODE, code, ticket, logins.use_ticket(session, ticket), personal_link(session, study, "Bea")]
     with sqlite_engine.connect() as connection:
         connection.execute(text("PRAGMA wal_checkpoint(TRUNCATE)"))
     stored = b"".join(path.read_bytes() for path in tmp_path.glob("triptych.db*"))
@@ -214,19 +214,19 @@ def test_no_secret_is_stored_as_it_is(sqlite_engine, study, tmp_path):
 def test_a_ticket_works_once_and_for_thirty_seconds(sqlite_engine, study, move_clock):
     with writing(sqlite_engine) as session:
         person, _ = accounts.join_open_study(session, study, "Anna")
-        used, late = (accounts.issue_sign_in_ticket(session, person) for _ in range(2))
-        accounts.use_ticket(session, used)
+        used, late = (logins.issue_sign_in_ticket(session, person) for _ in range(2))
+        logins.use_ticket(session, used)
 
-    assert refused(sqlite_engine, accounts.use_ticket, used)
+    assert refused(sqlite_engine, logins.use_ticket, used)
     move_clock(seconds=31)
-    assert refused(sqlite_engine, accounts.use_ticket, late)
+    assert refused(sqlite_engine, logins.use_ticket, late)
 
 
 def test_of_eight_racing_uses_of_one_ticket_one_wins(engine):
     with writing(engine) as session:
-        ticket = accounts.issue_sign_in_ticket(session, accounts.create_lead(session, "Ada", PASSCODE))
+        ticket = logins.issue_sign_in_ticket(session, accounts.create_lead(session, "Ada", PASSCODE))
     with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda _: refused(engine, accounts.use_ticket, ticket), range(8)))
+        answers = list(pool.map(lambda _: refused(engine, logins.use_ticket, ticket), range(8)))
 
     assert answers.count("") == 1
 
@@ -243,44 +243,44 @@ def test_of_eight_people_racing_for_one_name_one_gets_it(engine, make_study):
 def test_a_login_lasts_fourteen_days(sqlite_engine, study, move_clock):
     with writing(sqlite_engine) as session:
         person, _ = accounts.join_open_study(session, study, "Anna")
-        secret = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
+        secret = logins.use_ticket(session, logins.issue_sign_in_ticket(session, person))
 
     move_clock(days=13, hours=23)
     with reading(sqlite_engine) as session:
-        assert accounts.who_is(session, secret).pseudonym == person.pseudonym
+        assert logins.who_is(session, secret).pseudonym == person.pseudonym
     move_clock(hours=2)
     with reading(sqlite_engine) as session:
-        assert accounts.who_is(session, secret) is None
+        assert logins.who_is(session, secret) is None
 
 
 def test_signing_out_ends_this_login_and_no_other(sqlite_engine, study):
     with writing(sqlite_engine) as session:
         person, _ = accounts.join_open_study(session, study, "Anna")
-        first, second = (accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person)) for _ in range(2))
-        accounts.sign_out(session, present(accounts.who_is(session, first)))
+        first, second = (logins.use_ticket(session, logins.issue_sign_in_ticket(session, person)) for _ in range(2))
+        logins.sign_out(session, present(logins.who_is(session, first)))
 
-        assert accounts.who_is(session, first) is None
-        assert accounts.who_is(session, second).person_id == person.id
+        assert logins.who_is(session, first) is None
+        assert logins.who_is(session, second).person_id == person.id
 
 
 def test_a_disabled_person_is_signed_out_and_stays_out(sqlite_engine, study):
     with writing(sqlite_engine) as session:
         person, code = accounts.join_open_study(session, study, "Anna")
-        login, ticket = (accounts.issue_sign_in_ticket(session, person) for _ in range(2))
-        login = accounts.use_ticket(session, login)
+        login, ticket = (logins.issue_sign_in_ticket(session, person) for _ in range(2))
+        login = logins.use_ticket(session, login)
         person.disabled_at = clock.now()
 
     with reading(sqlite_engine) as session:
-        assert accounts.who_is(session, login) is None
-    assert refused(sqlite_engine, accounts.use_ticket, ticket)
+        assert logins.who_is(session, login) is None
+    assert refused(sqlite_engine, logins.use_ticket, ticket)
     assert refused(sqlite_engine, signing_in.returning, study, "Anna", code) == accounts.WRONG_CODE
 
 
 @pytest.mark.parametrize("secret", ["", "x", "\udc80", "a" * 10_000, "' OR 1=1 --"])
 def test_a_made_up_secret_is_not_signed_in(sqlite_engine, secret):
     with reading(sqlite_engine) as session:
-        assert accounts.who_is(session, secret) is None
-    assert refused(sqlite_engine, accounts.use_ticket, secret)
+        assert logins.who_is(session, secret) is None
+    assert refused(sqlite_engine, logins.use_ticket, secret)
     assert refused(sqlite_engine, links.accept_invitation, secret)
 
 
@@ -619,13 +619,13 @@ def test_disabling_ends_logins_links_and_codes_at_once(sqlite_engine, make_study
     with writing(sqlite_engine) as session:
         study, lead, _ = make_study(session)
         person, code = accounts.join_open_study(session, study, "Anna")
-        login = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
-        link, ticket = links.issue_link(session, study, person.id), accounts.issue_sign_in_ticket(session, person)
+        login = logins.use_ticket(session, logins.issue_sign_in_ticket(session, person))
+        link, ticket = links.issue_link(session, study, person.id), logins.issue_sign_in_ticket(session, person)
     with writing(sqlite_engine) as session:
         roster.disable(session, study, person.pseudonym, lead)
-        assert accounts.who_is(session, login) is None
+        assert logins.who_is(session, login) is None
     for command, *parts in (
-        (accounts.use_ticket, ticket),
+        (logins.use_ticket, ticket),
         (links.accept_invitation, link),
         (signing_in.returning, study, "Anna", code),
         (roster.new_link, study, person.pseudonym, lead.pseudonym),

@@ -11,7 +11,7 @@ from sqlalchemy import select
 from triptych import clock
 from triptych.errors import ImportRefused, NotAllowed, NotFound
 from triptych.operations import verify
-from triptych.people import accounts, invitations, links, viewers
+from triptych.people import accounts, invitations, links, logins, viewers
 from triptych.people.letters import letter
 from triptych.storage import database, events
 from triptych.storage.events import EventKind
@@ -31,8 +31,8 @@ def seated(session, study: Study, days: int = 7) -> tuple[str, Who, str]:
     """(secret of the link, who they are, secret of their login) of a viewer who has opened the link."""
     link = invitations.invite_one(session, study, "Hana", "hana@example.org", Role.viewer, "L", days).secret
     person = links.accept_invitation(session, link)
-    login = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
-    return link, accounts.signed_in(session, login), login
+    login = logins.use_ticket(session, logins.issue_sign_in_ticket(session, person))
+    return link, logins.signed_in(session, login), login
 
 
 def test_a_viewer_sees_their_one_study(session, make_study):
@@ -50,7 +50,7 @@ def test_the_login_of_a_viewer_ends_with_their_link(session, make_study):
     _, who, _ = seated(session, study, days=3)
     left = session.get_one(Login, who.login_id).expires_at - clock.now()
     assert timedelta(days=2, hours=23) < left <= timedelta(days=3)
-    assert accounts.later_end(session, who) is None
+    assert logins.later_end(session, who) is None
 
 
 def test_an_expired_link_opens_nothing(session, make_study, monkeypatch):
@@ -58,7 +58,7 @@ def test_an_expired_link_opens_nothing(session, make_study, monkeypatch):
     link, _, login = seated(session, study, days=3)
     later = clock.now() + timedelta(days=3, seconds=1)
     monkeypatch.setattr(clock, "now", lambda: later)
-    assert accounts.who_is(session, login) is None
+    assert logins.who_is(session, login) is None
     with pytest.raises(NotAllowed):
         links.accept_invitation(session, link)
 
@@ -66,9 +66,9 @@ def test_an_expired_link_opens_nothing(session, make_study, monkeypatch):
 def test_withdrawing_a_seat_ends_its_logins_and_deletes_the_person(session, make_study):
     study, *_ = make_study(session)
     link, who, login = seated(session, study)
-    assert accounts.live_logins(session, [login]) == {login}  # open sockets live as long as this
+    assert logins.live_logins(session, [login]) == {login}  # open sockets live as long as this
     assert viewers.withdraw_seat(session, study, who.pseudonym, "L") == 1
-    assert accounts.live_logins(session, [login]) == set()
+    assert logins.live_logins(session, [login]) == set()
     assert session.get(Person, who.person_id) is None
     with pytest.raises(NotAllowed):
         links.accept_invitation(session, link)

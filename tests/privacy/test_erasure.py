@@ -21,7 +21,7 @@ from triptych import clock
 from triptych.annotate import assignments, exclusions
 from triptych.errors import Conflict, NotAllowed, NotFound
 from triptych.operations import verify
-from triptych.people import accounts, links, roster, signing_in, viewers
+from triptych.people import accounts, links, logins, roster, signing_in, viewers
 from triptych.privacy import erasure, personal_data, withdrawal
 from triptych.results.frame.upkeep import build_frame, frame_of
 from triptych.storage import database, events, sqlite_files, wiping
@@ -70,7 +70,7 @@ def full(engine, make_study):
         person, _ = accounts.join_open_study(session, study, NAME)
         person.email = EMAIL
         session.add(PanelIdentity(person_id=person.id, panel="prolific", external_id=PANEL))
-        accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
+        logins.use_ticket(session, logins.issue_sign_in_ticket(session, person))
         links.issue_link(session, study, person.id)
         annotator = Who(person.id, person.pseudonym, person.role, person.name, 0)
         submit(session, study, annotator, traced_answers())
@@ -287,14 +287,14 @@ def test_an_erased_person_cannot_come_back(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, lead, _ = make_study(session)
         person, code = accounts.join_open_study(session, study, "Anna")
-        ticket, link = accounts.issue_sign_in_ticket(session, person), links.issue_link(session, study, person.id)
-        login = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
+        ticket, link = logins.issue_sign_in_ticket(session, person), links.issue_link(session, study, person.id)
+        login = logins.use_ticket(session, logins.issue_sign_in_ticket(session, person))
     with database.writing(sqlite_engine) as session:
         erasure.erase(session, study, person.pseudonym, sure(lead))
     with database.writing(sqlite_engine) as session:
-        assert accounts.who_is(session, login) is None
+        assert logins.who_is(session, login) is None
         for command, *arguments in (
-            (accounts.use_ticket, ticket),
+            (logins.use_ticket, ticket),
             (links.accept_invitation, link),
             (roster.enable, study, person.pseudonym, lead),
             (roster.new_link, study, person.pseudonym, lead.pseudonym),

@@ -8,19 +8,19 @@ therefore must not, are in `people/signing_in`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime, timedelta
-from functools import cache
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, bindparam, delete, select, update
+from sqlalchemy import delete, select
 from sqlmodel import Session
 
-from triptych import clock, settings
-from triptych.errors import Conflict, NotAllowed, NotFound, SignedOut, StudyNotOpen
+from triptych import clock
+from triptych.errors import Conflict, NotAllowed, NotFound, StudyNotOpen
 from triptych.languages.language import _, message
 from triptych.people import passcodes, places, tokens
-from triptych.people.links import end_links, last_end
+from triptych.people.links import end_links
+from triptych.people.logins import end_logins, issue_ticket, mark_used, usable_ticket
 from triptych.people.names import folded, read_name, tidied
 from triptych.people.shared_accounts import (
     OPENS_OTHERS,
@@ -36,7 +36,6 @@ from triptych.storage.models import (
     PREFIX,
     Access,
     Kind,
-    Login,
     Membership,
     PanelIdentity,
     Person,
@@ -49,20 +48,13 @@ from triptych.storage.models import (
 from triptych.study.persons import Who
 from triptych.study.settings import PanelAddress, settings_of
 
-TICKET_LIFE = timedelta(seconds=30)
 SETUP_LIFE = timedelta(days=1)
-LOGIN_LIFE = timedelta(days=14)
-MAX_LOGINS = 10  # of one person; each has budgets of its own (`web.budgets`)
-LEAD_IDLE_LIFE = timedelta(hours=12)  # a lead's login ends earlier if it is not used
-USE_NOTED_EVERY = timedelta(minutes=10)
-PASSCODE_LIFE = timedelta(minutes=15)  # within which a lead need not type it again
 LONGEST_PANEL_ID = 200
 NOT_OPEN = {
     StudyState.draft: message("Nobody can join this study now: it is not open yet."),
     StudyState.paused: message("Nobody can join this study now: its lead has paused it."),
     StudyState.closed: message("Nobody can join this study now: it is not open any more."),
 }
-SIGNED_OUT = message("You are signed out. Sign in again; what you wrote is kept in this browser.")
 WRONG_PASSCODE = message("This name and passcode do not match.")
 WRONG_CODE = message("This name and return code do not match in this study.")
 
@@ -161,12 +153,12 @@ def issue_setup_ticket(session: Session) -> str:
     if has_lead(session):
         raise NotAllowed("This server already has a lead account. Sign in with its name and passcode.")
     session.execute(delete(Ticket).where(Ticket.kind == TicketKind.setup, Ticket.used_at.is_(None)))
-    return _issue(session, TicketKind.setup, SETUP_LIFE, None)
+    return issue_ticket(session, TicketKind.setup, SETUP_LIFE, None)
 
 
 def check_setup_ticket(session: Session, secret: str) -> None:
     """Raises NotAllowed if the set-up link cannot be used to create the first lead account."""
-    tickets = select(Ticket.id).where(_usable(TicketKind.setup, secret))
+    tickets = select(Ticket.id).where(usable_ticket(TicketKind.setup, secret))
     if has_lead(session) or session.scalars(tickets).first() is None:
         raise NotAllowed(
             "This set-up link was used, or is no longer valid. A restart prints a new one if none was used."
@@ -177,139 +169,11 @@ def use_setup_ticket(session: Session, secret: str, name: str, passcode: str) ->
     """Create the first lead account. Raises NotAllowed for an invalid link, a bad name or passcode."""
     check_setup_ticket(session, secret)
     lead = create_lead(session, name, passcode)
-    _use(session, TicketKind.setup, secret)
+    mark_used(session, TicketKind.setup, secret)
     return lead
 
 
 # Tickets and logins
-
-
-def _issue(session: Session, kind: TicketKind, life: timedelta, person_id: int | None) -> str:
-    secret = passcodes.new_secret()
-    hashed = passcodes.secret_hash(secret)
-    session.add(Ticket(kind=kind, person_id=person_id, secret_hash=hashed, expires_at=clock.now() + life))
-    session.flush()
-    return secret
-
-
-def _usable(kind: TicketKind, secret: str) -> ColumnElement[bool]:
-    issued = (Ticket.secret_hash == passcodes.secret_hash(secret)) & (Ticket.kind == kind)
-    return issued & Ticket.used_at.is_(None) & (Ticket.expires_at > clock.now())
-
-
-def _use(session: Session, kind: TicketKind, secret: str) -> int | None:
-    """Marks the ticket as used, in one statement so that only one request can; returns its person."""
-    using = update(Ticket).where(_usable(kind, secret)).values(used_at=clock.now()).returning(Ticket.person_id)
-    used = session.execute(using.execution_options(synchronize_session=False)).first()
-    if used is None:
-        raise NotAllowed(_("This sign-in was used already or took too long. Please sign in again."))
-    return used.person_id
-
-
-def issue_sign_in_ticket(session: Session, person: Person) -> str:
-    """A secret that becomes a login once, within 30 seconds. The person's identity must have been checked.
-
-    Raises NotAllowed if their passcode was changed since.
-    """
-    stored = session.execute(select(Person.passcode_hash).where(Person.id == person.id)).scalar()
-    if stored != person.passcode_hash:
-        raise NotAllowed("This passcode was changed a moment ago. Please sign in again.")
-    old = (Ticket.kind == TicketKind.sign_in) & (Ticket.expires_at < clock.now())
-    session.execute(delete(Ticket).where(old))
-    return _issue(session, TicketKind.sign_in, TICKET_LIFE, person.id)
-
-
-def use_ticket(session: Session, secret: str) -> str:
-    """Turns a ticket into a login; returns the login's secret, for the cookie. The person's oldest logins end if they
-    have too many. Raises NotAllowed.
-    """
-    person = session.get(Person, _use(session, TicketKind.sign_in, secret))
-    if person is None or person.disabled_at is not None:
-        raise NotAllowed(_("This account is disabled. Ask the lead of your study."))
-    login_secret, now = passcodes.new_secret(), clock.now()
-    hashed = passcodes.secret_hash(login_secret)
-    end = now + (LEAD_IDLE_LIFE if person.role == Role.lead else LOGIN_LIFE)
-    if person.role == Role.viewer:
-        end = min(end, last_end(session, person.id) or now)
-    session.add(Login(person_id=person.id, secret_hash=hashed, created_at=now, expires_at=end))
-    session.flush()
-    live = (Login.person_id == person.id) & Login.revoked_at.is_(None) & (Login.expires_at > now)
-    latest = select(Login.id).where(live).order_by(Login.id.desc()).limit(MAX_LOGINS)
-    session.execute(update(Login).where(live, Login.id.not_in(session.scalars(latest).all())).values(revoked_at=now))
-    return login_secret
-
-
-def later_end(session: Session, who: Who) -> datetime | None:
-    """When a lead's login should end after this use; None if that was updated recently."""
-    login = session.get(Login, who.login_id)
-    if who.role != Role.lead or login is None:
-        return None
-    end = min(clock.now() + LEAD_IDLE_LIFE, login.created_at + LOGIN_LIFE)
-    return end if abs(end - login.expires_at) > USE_NOTED_EVERY else None
-
-
-def prolong(session: Session, who: Who, end: datetime) -> None:
-    """Extend a login that has not ended, see `later_end`."""
-    live = (Login.id == who.login_id) & Login.revoked_at.is_(None) & (Login.expires_at > clock.now())
-    session.execute(update(Login).where(live).values(expires_at=end))
-
-
-def passcode_is_fresh(session: Session, who: Who, typed_at: datetime | None) -> bool:
-    """Whether the lead gave their passcode less than 15 minutes ago: at `typed_at`, or when this login began.
-
-    Where there is single sign-on, a login may have begun without it. A time far in the future, from a clock that was
-    wrong, does not count.
-    """
-    login = None if settings.identity_header() else session.get(Login, who.login_id)
-    times = [typed_at, login.created_at if login else None]
-    return any(time is not None and abs(clock.now() - time) < PASSCODE_LIFE for time in times)
-
-
-def live_logins(session: Session, login_secrets: Collection[str]) -> set[str]:
-    """The subset of these logins that is still valid."""
-    by_hash = {passcodes.secret_hash(secret): secret for secret in login_secrets}
-    live = _live_login().with_only_columns(Login.secret_hash).where(Login.secret_hash.in_(by_hash))
-    return {by_hash[hashed] for hashed in session.scalars(live, {"now": clock.now()})}
-
-
-def who_is(session: Session, login_secret: str) -> Who | None:
-    """The person this login belongs to; None if it is unknown, revoked, expired, or the person is disabled."""
-    parameters = {"secret": passcodes.secret_hash(login_secret), "now": clock.now()}
-    row = session.connection().execute(select_who(), parameters).first()
-    return None if row is None else Who(*row)
-
-
-@cache  # used by every page run and every command of an annotator, see `storage.writes`
-def select_who() -> Select[*tuple[Any, ...]]:
-    """The columns of `Who`, in its order, of the login with the hash `:secret` at `:now`."""
-    return signed_in_person().add_columns(Person.pseudonym, Person.role, Person.name, Login.id)
-
-
-def signed_in_person() -> Select[int]:
-    """The id of the person whose login has the hash `:secret` at `:now`."""
-    return _live_login().where(Login.secret_hash == bindparam("secret"))
-
-
-def _live_login() -> Select[int]:
-    """Persons with their logins that have not ended at `:now`."""
-    return (
-        select(Person.id)
-        .join(Login, Login.person_id == Person.id)
-        .where(Login.revoked_at.is_(None), Login.expires_at > bindparam("now"), Person.disabled_at.is_(None))
-    )
-
-
-def signed_in(session: Session, login_secret: str | None) -> Who:
-    """As `who_is`, for a request that needs a login. Raises SignedOut."""
-    who = who_is(session, login_secret) if login_secret else None
-    if who is None:
-        raise SignedOut(_(SIGNED_OUT))
-    return who
-
-
-def sign_out(session: Session, who: Who) -> None:
-    """Ends this login, in every tab of its browser."""
-    session.execute(update(Login).where(Login.id == who.login_id).values(revoked_at=clock.now()))
 
 
 # Annotators
@@ -430,13 +294,6 @@ def annotator_called(session: Session, study: Study, name: str, email: str | Non
     person.email = email or person.email
     enrol(session, study, person.id, person.pseudonym)
     return person
-
-
-def end_logins(session: Session, person_id: int, *, but: int | None = None) -> None:
-    """Signs the person out everywhere, at once, except with the login `but`; unused tickets stop working."""
-    others = (Login.person_id == person_id) & (Login.id != (but or 0))
-    session.execute(update(Login).where(others).values(revoked_at=clock.now()))
-    session.execute(delete(Ticket).where(Ticket.person_id == person_id, Ticket.used_at.is_(None)))
 
 
 def consent(session: Session, study: Study, who: Who, version: str) -> None:

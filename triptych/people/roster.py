@@ -14,7 +14,7 @@ from sqlmodel import Session
 
 from triptych import clock
 from triptych.errors import Conflict, NotAllowed, NotFound
-from triptych.people import accounts, links, shared_accounts, tokens
+from triptych.people import accounts, links, logins, shared_accounts, tokens
 from triptych.storage import events
 from triptych.storage.events import EventKind
 from triptych.storage.models import Event, Invitation, Kind, Membership, PanelIdentity, Person, Role, Study
@@ -161,7 +161,7 @@ def disable(session: Session, study: Study, pseudonym: str, who: Who) -> None:
     if person.disabled_at is not None:
         return
     person.disabled_at = clock.now()
-    accounts.end_logins(session, person.id)
+    logins.end_logins(session, person.id)
     session.flush()
     events.record(session, study.id, EventKind.account_disabled, who.pseudonym, subject=pseudonym)
 

@@ -15,7 +15,7 @@ from sqlalchemy import Engine
 
 from triptych.errors import NotAllowed
 from triptych.languages.language import _
-from triptych.people import accounts, identities, links, passcodes
+from triptych.people import accounts, identities, links, logins, passcodes
 from triptych.people.tokens import Bearer, Scope
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Person, Study
@@ -66,7 +66,7 @@ def certain(
 ) -> Certainty:
     """The proof for an irreversible action: the passcode, typed at `typed_at` recently or now. Raises as `lead`."""
     with reading(engine) as session:
-        is_fresh = accounts.passcode_is_fresh(session, who, typed_at)
+        is_fresh = logins.passcode_is_fresh(session, who, typed_at)
     if not is_fresh:
         _confirmed(engine, who, passcode, browser)
     return Certainty(who)
