@@ -7,7 +7,7 @@ from urllib.parse import urlencode, urlsplit
 import streamlit as st
 
 from triptych.people import places
-from triptych.people.accounts import panel_of
+from triptych.people.panels import panel_of
 from triptych.storage.models import Study
 from triptych.web.origins import configured
 

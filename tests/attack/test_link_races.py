@@ -12,7 +12,7 @@ from helpers.studies import personal_link
 from sqlalchemy import Engine, func, select, update
 
 from triptych.errors import Conflict, ImportRefused, NotAllowed, NotFound
-from triptych.people import accounts, invitations, links, logins, passcodes, roster, signing_in, tokens
+from triptych.people import accounts, invitations, links, logins, panels, passcodes, roster, signing_in, tokens
 from triptych.scripting.calls import CALLS
 from triptych.scripting.messages import PersonalLinks
 from triptych.storage.database import reading, writing
@@ -200,7 +200,7 @@ def test_a_panel_id_arriving_in_several_studies_is_one_person(engine, make_study
         together.wait()
         with writing(engine) as session:
             study = lifecycle.by_slug(session, studies[number][0].slug)
-            return accounts.join_from_panel(session, study, "prolific", "5f1", "s1").id
+            return panels.join_from_panel(session, study, "prolific", "5f1", "s1").id
 
     assert len({*at_once(arrive)}) == 1
     assert people(engine, Role.annotator) == 1

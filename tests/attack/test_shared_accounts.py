@@ -11,7 +11,7 @@ from sqlalchemy import select
 from sqlmodel import Session
 
 from triptych.errors import NotAllowed
-from triptych.people import accounts, invitations, links, logins, places, roster, shared_accounts
+from triptych.people import accounts, invitations, links, logins, panels, places, roster, shared_accounts
 from triptych.privacy import personal_data
 from triptych.storage.database import writing
 from triptych.storage.models import Access, Login, Person, Role, Study
@@ -96,10 +96,10 @@ def test_no_lead_gets_a_link_into_studies_of_others(session, make_study, issue):
 def test_no_panel_has_the_name_of_another_studys_ids(session, make_study):
     """Such a study kept this id's owner out of the other one, at each visit."""
     (mine, _), (theirs, _) = make_both(session, make_study, Access.panel)
-    accounts.join_from_panel(session, mine, "prolific", "5f1", "s1")
-    accounts.join_from_panel(session, mine, f"prolific ({theirs.slug})", "5f1", "s1")
+    panels.join_from_panel(session, mine, "prolific", "5f1", "s1")
+    panels.join_from_panel(session, mine, f"prolific ({theirs.slug})", "5f1", "s1")
 
-    person = accounts.join_from_panel(session, theirs, "prolific", "5f1", "s2")
+    person = panels.join_from_panel(session, theirs, "prolific", "5f1", "s2")
 
     assert studies_of(session, person) == {"Theirs"}
     with pytest.raises(ValueError, match="pattern"):
@@ -112,14 +112,14 @@ def test_a_panels_id_opens_no_account_of_other_leads(session, make_study):
     theirs.settings = {"panel": {"proof": "signature"}}
     session.flush()
     signature = hmac.digest(places.key_of(theirs).encode(), b"5f1", "sha256").hex()
-    first = accounts.join_from_panel(session, theirs, "prolific", "5f1", "s1", signature)
+    first = panels.join_from_panel(session, theirs, "prolific", "5f1", "s1", signature)
 
-    pretended = accounts.join_from_panel(session, mine, "prolific", "5f1", "s2")
+    pretended = panels.join_from_panel(session, mine, "prolific", "5f1", "s2")
 
     assert studies_of(session, pretended) == {"Mine"}
-    assert accounts.join_from_panel(session, mine, "prolific", "5f1", "s3").id == pretended.id
-    assert accounts.panel_person(session, mine, "5f1") == pretended.id
-    assert accounts.join_from_panel(session, theirs, "prolific", "5f1", "s4", signature).id == first.id
+    assert panels.join_from_panel(session, mine, "prolific", "5f1", "s3").id == pretended.id
+    assert panels.panel_person(session, mine, "5f1") == pretended.id
+    assert panels.join_from_panel(session, theirs, "prolific", "5f1", "s4", signature).id == first.id
     [own] = personal_data.of_member(session, mine, pretended.pseudonym)["panel_ids"]
     assert (own["id"], own["session"]) == ("5f1", "s3")
 
@@ -156,13 +156,13 @@ def test_a_link_opens_no_study_whose_leads_differ_since(session, make_study, cha
 def test_a_panel_opens_no_study_whose_leads_differ_since(session, make_study):
     """A lead stands for the panel: they know its ids, and the key of their signatures."""
     (mine, _), (theirs, _) = share(session, make_study, Access.panel)
-    first = accounts.join_from_panel(session, mine, "prolific", "5f1", "s1")
-    assert accounts.join_from_panel(session, theirs, "prolific", "5f1", "s2").id == first.id
+    first = panels.join_from_panel(session, mine, "prolific", "5f1", "s1")
+    assert panels.join_from_panel(session, theirs, "prolific", "5f1", "s2").id == first.id
     lead_too(session, mine, add_person(session, "new", Role.lead))
 
     with pytest.raises(NotAllowed, match="a study with other leads"):
-        accounts.join_from_panel(session, mine, "prolific", "5f1", "s3")
-    assert accounts.join_from_panel(session, theirs, "prolific", "5f1", "s4").id == first.id
+        panels.join_from_panel(session, mine, "prolific", "5f1", "s3")
+    assert panels.join_from_panel(session, theirs, "prolific", "5f1", "s4").id == first.id
 
 
 def test_a_demo_link_opens_no_study_of_others(session, make_study):

@@ -63,7 +63,7 @@ PAGES = ROOT / "pages"
 #   inner      other commands only
 DOORS = {
     "way in": """
-        people.links.accept_invitation people.logins.issue_sign_in_ticket people.accounts.join_from_panel
+        people.links.accept_invitation people.logins.issue_sign_in_ticket people.panels.join_from_panel
         people.logins.prolong people.signing_in.change_passcode people.signing_in.certain people.signing_in.first_lead
         people.signing_in.invited_lead people.signing_in.lead people.signing_in.newcomer people.signing_in.returning
     """,

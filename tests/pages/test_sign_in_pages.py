@@ -10,7 +10,7 @@ from helpers.studies import add_person, personal_link
 from helpers.study_pages import click_again_during
 
 from components.shell import state
-from triptych.people import accounts, links, signing_in
+from triptych.people import accounts, links, panels, signing_in
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Access, Role, StudyState
 from triptych.study import lifecycle
@@ -281,7 +281,7 @@ def test_a_panel_address_signs_in_its_participant(engine, study):
 
     with writing(engine) as session:
         who = present(signs_in(session, test))
-        person = accounts.join_from_panel(session, lifecycle.by_slug(session, study.slug), "prolific", "5f1", "s")
+        person = panels.join_from_panel(session, lifecycle.by_slug(session, study.slug), "prolific", "5f1", "s")
         assert who.person_id == person.id
         assert who.name is None
 

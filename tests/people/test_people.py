@@ -13,7 +13,7 @@ from sqlalchemy import select, text, update
 
 from triptych import clock
 from triptych.errors import Conflict, ImportRefused, NotAllowed, StudyNotOpen, TriptychError
-from triptych.people import accounts, invitations, links, logins, passcodes, roster, signing_in
+from triptych.people import accounts, invitations, links, logins, panels, passcodes, roster, signing_in
 from triptych.storage import events
 from triptych.storage.database import reading, writing
 from triptych.storage.events import EventKind
@@ -425,45 +425,45 @@ def test_a_panel_id_is_one_person_for_a_lead(sqlite_engine, make_study):
         session.execute(update(Membership).where(Membership.study_id == other.id).values(person_id=lead.person_id))
         study.access = other.access = Access.panel
         session.flush()
-        first = accounts.join_from_panel(session, study, "prolific", "5f1", "s1")
+        first = panels.join_from_panel(session, study, "prolific", "5f1", "s1")
 
-        assert accounts.join_from_panel(session, study, "prolific", "5f1", "s2").id == first.id
-        assert accounts.join_from_panel(session, other, "prolific", "5f1", "s3").id == first.id
-        assert accounts.join_from_panel(session, study, "prolific", "5f2", "s4").id != first.id
-        assert accounts.join_from_panel(session, study, "other", "5f1", "s5").id != first.id
+        assert panels.join_from_panel(session, study, "prolific", "5f1", "s2").id == first.id
+        assert panels.join_from_panel(session, other, "prolific", "5f1", "s3").id == first.id
+        assert panels.join_from_panel(session, study, "prolific", "5f2", "s4").id != first.id
+        assert panels.join_from_panel(session, study, "other", "5f1", "s5").id != first.id
 
 
 def test_a_closed_study_admits_its_own_panel_members_only(sqlite_engine, study):
     set_access(sqlite_engine, study, Access.panel)
     with writing(sqlite_engine) as session:
-        person = accounts.join_from_panel(session, study, "prolific", "5f1", "")
+        person = panels.join_from_panel(session, study, "prolific", "5f1", "")
         study.state = StudyState.closed
 
-        assert accounts.join_from_panel(session, study, "prolific", "5f1", "").id == person.id
+        assert panels.join_from_panel(session, study, "prolific", "5f1", "").id == person.id
         with pytest.raises(StudyNotOpen):
-            accounts.join_from_panel(session, study, "prolific", "5f2", "")
+            panels.join_from_panel(session, study, "prolific", "5f2", "")
 
 
 @pytest.mark.parametrize("external_id", ["", "x" * 201, "a\nb", "a\x00b"])
 def test_an_unusable_panel_id_is_refused(sqlite_engine, study, external_id):
     set_access(sqlite_engine, study, Access.panel)
 
-    assert "participant id" in refused(sqlite_engine, accounts.join_from_panel, study, "prolific", external_id, "")
+    assert "participant id" in refused(sqlite_engine, panels.join_from_panel, study, "prolific", external_id, "")
 
 
 def test_a_panel_address_uses_the_parameters_of_the_settings(sqlite_engine, study):
     set_access(sqlite_engine, study, Access.panel)
     with writing(sqlite_engine) as session:
         address = {"study": study.slug, "PROLIFIC_PID": "5f1"}
-        assert accounts.panel_study(session, address).id == study.id
-        assert accounts.panel_study(session, {"study": study.slug}) is None
-        assert accounts.panel_study(session, {"PROLIFIC_PID": "5f1"}) is None
+        assert panels.panel_study(session, address).id == study.id
+        assert panels.panel_study(session, {"study": study.slug}) is None
+        assert panels.panel_study(session, {"PROLIFIC_PID": "5f1"}) is None
         here = lifecycle.by_slug(session, study.slug)
         here.settings = {"panel": {"id_param": "workerId", "name": "mturk"}}
         session.flush()
-        assert accounts.panel_study(session, address) is None
-        addressed = present(accounts.panel_study(session, {"study": study.slug, "workerId": "W"}))
-        assert accounts.panel_of(addressed).name == "mturk"
+        assert panels.panel_study(session, address) is None
+        addressed = present(panels.panel_study(session, {"study": study.slug, "workerId": "W"}))
+        assert panels.panel_of(addressed).name == "mturk"
 
 
 def test_a_login_row_knows_its_person(sqlite_engine, study):

@@ -21,7 +21,7 @@ from triptych import clock
 from triptych.annotate import assignments, exclusions
 from triptych.errors import Conflict, NotAllowed, NotFound
 from triptych.operations import verify
-from triptych.people import accounts, links, logins, roster, signing_in, viewers
+from triptych.people import accounts, links, logins, panels, roster, signing_in, viewers
 from triptych.privacy import erasure, personal_data, withdrawal
 from triptych.results.frame.upkeep import build_frame, frame_of
 from triptych.storage import database, events, sqlite_files, wiping
@@ -258,17 +258,17 @@ def test_a_withdrawn_panel_id_is_recognised_in_its_study_only(sqlite_engine, mak
     with database.writing(sqlite_engine) as session:
         study, lead, _ = make_study(session, access="panel")
         other, _, _ = make_study(session, access="panel", title="Another")
-        first = accounts.join_from_panel(session, study, "prolific", PANEL, "s1")
+        first = panels.join_from_panel(session, study, "prolific", PANEL, "s1")
         withdrawal.withdraw(session, study, first.pseudonym, lead.pseudonym)
         assert PANEL not in session.scalars(select(PanelIdentity.external_id)).all()
 
-        assert accounts.join_from_panel(session, study, "prolific", PANEL, "s2").id == first.id
-        elsewhere = accounts.join_from_panel(session, other, "prolific", PANEL, "s3")
+        assert panels.join_from_panel(session, study, "prolific", PANEL, "s2").id == first.id
+        elsewhere = panels.join_from_panel(session, other, "prolific", PANEL, "s3")
         assert elsewhere.id != first.id
-        assert accounts.join_from_panel(session, study, "prolific", PANEL, "s4").id == first.id
+        assert panels.join_from_panel(session, study, "prolific", PANEL, "s4").id == first.id
         assert set(session.scalars(select(PanelIdentity.session_id))) == {"", "s3"}
         withdrawal.withdraw(session, other, elsewhere.pseudonym, lead.pseudonym)
-        assert accounts.join_from_panel(session, other, "prolific", PANEL, "s5").id == elsewhere.id
+        assert panels.join_from_panel(session, other, "prolific", PANEL, "s5").id == elsewhere.id
 
 
 def test_a_role_that_owns_no_tables_reports_that_wiping_failed(postgres_engine):

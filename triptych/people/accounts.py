@@ -8,7 +8,7 @@ therefore must not, are in `people/signing_in`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -18,17 +18,11 @@ from sqlmodel import Session
 from triptych import clock
 from triptych.errors import Conflict, NotAllowed, NotFound, StudyNotOpen
 from triptych.languages.language import _, message
-from triptych.people import passcodes, places, tokens
+from triptych.people import passcodes, tokens
 from triptych.people.links import end_links
 from triptych.people.logins import end_logins, issue_ticket, mark_used, usable_ticket
-from triptych.people.names import folded, read_name, tidied
-from triptych.people.shared_accounts import (
-    OPENS_OTHERS,
-    OTHER_LEADS,
-    has_other_leads,
-    may_join,
-    opens_studies_of_others,
-)
+from triptych.people.names import folded, read_name
+from triptych.people.shared_accounts import OTHER_LEADS, may_join
 from triptych.storage import events
 from triptych.storage.database import wait_for_others
 from triptych.storage.events import EventKind
@@ -37,7 +31,6 @@ from triptych.storage.models import (
     Access,
     Kind,
     Membership,
-    PanelIdentity,
     Person,
     Role,
     Study,
@@ -46,10 +39,9 @@ from triptych.storage.models import (
     TicketKind,
 )
 from triptych.study.persons import Who
-from triptych.study.settings import PanelAddress, settings_of
+from triptych.study.settings import settings_of
 
 SETUP_LIFE = timedelta(days=1)
-LONGEST_PANEL_ID = 200
 NOT_OPEN = {
     StudyState.draft: message("Nobody can join this study now: it is not open yet."),
     StudyState.paused: message("Nobody can join this study now: its lead has paused it."),
@@ -57,11 +49,6 @@ NOT_OPEN = {
 }
 WRONG_PASSCODE = message("This name and passcode do not match.")
 WRONG_CODE = message("This name and return code do not match in this study.")
-
-
-def panel_of(study: Study) -> PanelAddress:
-    """The study's panel parameters; Prolific's unless the settings differ."""
-    return settings_of(study).panel
 
 
 def new_person(session: Session, role: Role, **fields: Any) -> Person:
@@ -179,7 +166,7 @@ def use_setup_ticket(session: Session, secret: str, name: str, passcode: str) ->
 # Annotators
 
 
-def _is_member(session: Session, study: Study, person_id: int | None) -> bool:
+def is_member(session: Session, study: Study, person_id: int | None) -> bool:
     in_study = (Membership.study_id == study.id) & (Membership.role == Role.annotator)
     membership = select(Membership.id).where(in_study, Membership.person_id == person_id)
     return session.scalars(membership).first() is not None
@@ -187,7 +174,7 @@ def _is_member(session: Session, study: Study, person_id: int | None) -> bool:
 
 def enrol(session: Session, study: Study, person_id: int, pseudonym: str) -> None:
     """Makes the person an annotator of the study, once."""
-    if not _is_member(session, study, person_id):
+    if not is_member(session, study, person_id):
         session.add(Membership(study_id=study.id, person_id=person_id, joined_at=clock.now()))
         session.flush()
         events.record(session, study.id, EventKind.joined, pseudonym, subject=pseudonym)
@@ -201,7 +188,7 @@ def called(session: Session, study: Study, name: str) -> list[Person]:
     return [person for person in named if folded(person.name) == folded(name)]
 
 
-def _lock(session: Session, study: Study) -> None:
+def lock_for_joining(session: Session, study: Study) -> None:
     """Lock the study, so that two people with one name, or one person twice, cannot join at the same time.
 
     Raises NotFound if it was deleted meanwhile.
@@ -209,14 +196,14 @@ def _lock(session: Session, study: Study) -> None:
     events.locked_study(session, study.id)
 
 
-def _refuse_unless_open(study: Study) -> None:
+def refuse_unless_open(study: Study) -> None:
     if study.state != StudyState.open:
         raise StudyNotOpen(_(NOT_OPEN[study.state]))
 
 
 def refuse_unless_for_all(study: Study) -> None:
     """Raises StudyNotOpen, and NotAllowed for a study that is not public."""
-    _refuse_unless_open(study)
+    refuse_unless_open(study)
     if study.access != Access.open:
         raise NotAllowed(_("This study is not open to everybody. Use the link that you were sent."))
 
@@ -231,7 +218,7 @@ def join_open_study(
     """
     refuse_unless_for_all(study)
     tidy = read_name(name)
-    _lock(session, study)
+    lock_for_joining(session, study)
     if called(session, study, tidy):
         raise Conflict(
             _(
@@ -261,7 +248,7 @@ def join(session: Session, study: Study, who: Who) -> Study:
     if who.role == Role.viewer:
         raise NotFound(_("A viewer looks at results and cannot annotate."))
     refuse_unless_for_all(study)
-    _lock(session, study)
+    lock_for_joining(session, study)
     if not may_join(session, study, who):
         raise NotAllowed(_(OTHER_LEADS, study=study.title))
     if who.role == Role.annotator and not study.demo:
@@ -284,7 +271,7 @@ def annotator_called(session: Session, study: Study, name: str, email: str | Non
     Raises NotAllowed for an unusable name, Conflict if the name belongs to somebody with another e-mail address.
     """
     tidy = read_name(name)
-    _lock(session, study)
+    lock_for_joining(session, study)
     person = next(iter(called(session, study, tidy)), None)
     if person and email and person.email and folded(person.email) != folded(email):
         raise Conflict(
@@ -318,97 +305,3 @@ def consent(session: Session, study: Study, who: Who, version: str) -> None:
     promised = {"after_withdrawal": text.after_withdrawal, "sharing": text.sharing}
     new = {"version": version, "at": membership.consented_at.isoformat(), **promised}
     events.record(session, study.id, EventKind.consented, who.pseudonym, subject=who.pseudonym, new=new)
-
-
-def panel_study(session: Session, parameters: Mapping[str, str]) -> Study | None:
-    """The study that a panel's address leads to: it names a panel study and carries a participant id."""
-    slug = parameters.get("study", "")
-    carries_an_id = slug.isprintable() and len(parameters) > 1
-    query = select(Study).where(Study.slug == slug, Study.access == Access.panel)
-    study = session.scalars(query).first() if slug and carries_an_id else None
-    return study if study and panel_of(study).id_param in parameters else None
-
-
-def came_from_panel(session: Session, who: Who) -> bool:
-    """Whether a panel sent this person: they joined for one study and are offered no other."""
-    identity = select(PanelIdentity.id).where(PanelIdentity.person_id == who.person_id)
-    return session.scalars(identity).first() is not None
-
-
-def mark_of_panel_id(study_id: int, external_id: str) -> str:
-    """The part of a panel id that is kept after a withdrawal: a hash that recognises the person in this study only."""
-    return f"withdrawn {passcodes.secret_hash(f'{study_id} {external_id}')}"
-
-
-def panels_of(study: Study, panel: str) -> tuple[str, str]:
-    """The names under which ids of this panel are stored: for this study alone, and for all studies of its leads.
-
-    A panel's own name has no line end, so no other study can have a panel of the first name.
-    """
-    return f"{panel}\n{study.slug}", panel
-
-
-def _identity_on_panel(session: Session, study: Study, panel: str, external_id: str) -> PanelIdentity | None:
-    """The identity behind this id; None for a person of other leads' studies, who is somebody else in this one."""
-    panels, ids = panels_of(study, panel), (mark_of_panel_id(study.id, external_id), external_id)
-    query = select(PanelIdentity).where(PanelIdentity.panel.in_(panels), PanelIdentity.external_id.in_(ids))
-    known = sorted(session.scalars(query), key=lambda each: (panels.index(each.panel), ids.index(each.external_id)))
-    return next(
-        (
-            each
-            for each in known
-            if _is_member(session, study, each.person_id) or not has_other_leads(session, study, each.person_id)
-        ),
-        None,
-    )
-
-
-def panel_person(session: Session, study: Study, external_id: str) -> int | None:
-    """The person with this id on the study's panel, who joined a study before."""
-    if not external_id.isprintable():
-        return None
-    identity = _identity_on_panel(session, study, panel_of(study).name, external_id)
-    return identity.person_id if identity else None
-
-
-def join_from_panel(
-    session: Session, study: Study, panel: str, external_id: str, session_id: str, proof: str = ""
-) -> Person:
-    """The person with this id on this panel, now a member of the study; one id is one person in all studies of the same
-    leads.
-
-    Somebody who withdrew from every study returns to those as the same person, and joins another as a new person.
-    Raises NotAllowed if the study takes nobody from a panel, if the id is unusable or lacks the required proof, and for
-    an account in studies of other leads; StudyNotOpen for a newcomer, and StudyFull.
-    """
-    if study.access != Access.panel:
-        raise NotAllowed(_("This study has no panel."))
-    if not 0 < len(external_id) <= LONGEST_PANEL_ID or not external_id.isprintable():
-        raise NotAllowed(
-            _("The panel's address carries no usable participant id. Open the study from the panel again.")
-        )
-    places.refuse_without_proof(study, external_id, proof)
-    wait_for_others(session, f"{external_id} of the panel {panel}")  # who may arrive in another study at this moment
-    _lock(session, study)
-    identity = _identity_on_panel(session, study, panel, external_id)
-    person = session.get(Person, identity.person_id) if identity else None
-    if person is not None and person.disabled_at is not None:
-        raise NotAllowed(_("This account is disabled. Write to the study's contact on the panel."))
-    if person is not None and opens_studies_of_others(session, study, person.id):
-        raise NotAllowed(_(OPENS_OTHERS))
-    if person is None or not _is_member(session, study, person.id):
-        _refuse_unless_open(study)
-    if study.state == StudyState.open:
-        places.refuse_if_full(session, study, person.id if person else None)
-    if person is None or identity is None:
-        person = new_person(session, Role.annotator)
-        known = (PanelIdentity.panel == panel) & (PanelIdentity.external_id == external_id)
-        is_known = session.scalars(select(PanelIdentity.id).where(known)).first() is not None
-        here, everywhere = panels_of(study, panel)
-        identity = PanelIdentity(person_id=person.id, panel=here if is_known else everywhere, external_id=external_id)
-        session.add(identity)
-    if identity.external_id == external_id:
-        identity.session_id = tidied(session_id)[:LONGEST_PANEL_ID]
-    session.flush()
-    enrol(session, study, person.id, person.pseudonym)
-    return person

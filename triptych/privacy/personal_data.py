@@ -23,7 +23,7 @@ from triptych.annotate.logged import LoggedAnnotation
 from triptych.annotate.outcomes import answered_again, as_given
 from triptych.formats.long_csv import Cell, write_csv
 from triptych.people import roster, tokens
-from triptych.people.accounts import panel_of, panels_of
+from triptych.people.panels import panel_of, panels_of
 from triptych.privacy import withdrawal
 from triptych.rubric.answers import LETTERS
 from triptych.storage.answers import select_answers

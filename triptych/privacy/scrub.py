@@ -13,7 +13,7 @@ from sqlalchemy import delete, or_, select, update
 from sqlmodel import Session
 
 from triptych.annotate.annotations import MAX_COUNT
-from triptych.people import accounts, passcodes
+from triptych.people import accounts, panels, passcodes
 from triptych.rubric.model import Rubric
 from triptych.storage import wiping
 from triptych.storage.events import EventKind
@@ -124,7 +124,7 @@ def forget_identity(session: Session, person: Person) -> None:
     for table in (PanelIdentity, Login, Ticket, Token, StoredAnswer, Invitation):
         session.execute(delete(table).where(table.person_id == person.id))
     for panel, external_id in identities:
-        marks = [accounts.mark_of_panel_id(study_id, external_id) for study_id in parts]
+        marks = [panels.mark_of_panel_id(study_id, external_id) for study_id in parts]
         session.add_all(PanelIdentity(person_id=person.id, panel=panel, external_id=mark) for mark in marks)
     person.name = person.email = person.passcode_hash = person.language = person.identity = None
     session.flush()
