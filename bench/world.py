@@ -15,7 +15,7 @@ from bench.server import ROOT
 from triptych import settings
 from triptych.annotate import onboarding
 from triptych.formats import ItemDraft, read_items
-from triptych.people import accounts, logins
+from triptych.people import accounts, joining, logins
 from triptych.rubric.files import load_rubric, shipped_rubrics
 from triptych.rubric.model import Rubric
 from triptych.storage import database, schema
@@ -114,7 +114,7 @@ def _items(count: int) -> Sequence[ItemDraft]:
 
 def _join(session: Session, study: lifecycle.Study, name: str) -> dict[str, str]:
     """The cookie of an invited annotator who has read the instructions."""
-    person = accounts.annotator_called(session, study, name)
+    person = joining.annotator_called(session, study, name)
     who = Who(person.id, person.pseudonym, person.role, person.name, 0)
     onboarding.read_instructions(session, study, who, onboarding.wording_of(study))
     return _sign_in(session, person)

@@ -17,7 +17,7 @@ from triptych.annotate import assignments, comments, progress
 from triptych.annotate.comments import OwnThread
 from triptych.annotate.own_items import OwnItem, own_items
 from triptych.languages.language import _, message
-from triptych.people import accounts, panels, shared_accounts
+from triptych.people import joining, panels, shared_accounts
 from triptych.people.membership import AnnotatorMembership, membership_of
 from triptych.storage.models import Study
 from triptych.study import lifecycle
@@ -34,7 +34,7 @@ def go(study: Study) -> None:
 
 def join(study: Study) -> None:
     # callbacks run before the page checks the person, who may have signed out in another tab since the last run
-    if state.current_person() == who and state.run_command(accounts.join, study, who):
+    if state.current_person() == who and state.run_command(joining.join, study, who):
         go(study)
 
 

@@ -9,7 +9,7 @@ from components.shell.entrance import column, continue_as
 from components.shell.words import DEMO_NOTE
 from triptych.errors import NotAllowed, NotFound, StudyNotOpen
 from triptych.languages.language import _
-from triptych.people import accounts, identities, signing_in
+from triptych.people import accounts, identities, joining, signing_in
 from triptych.people.names import LONGEST_NAME
 from triptych.storage.models import Study
 from triptych.study import lifecycle
@@ -46,7 +46,7 @@ def why_closed() -> str:
         return ""
     try:
         with state.reading() as session:
-            accounts.refuse_unless_for_all(lifecycle.by_slug(session, linked))
+            joining.refuse_unless_for_all(lifecycle.by_slug(session, linked))
     except (NotFound, StudyNotOpen, NotAllowed) as refusal:
         return str(refusal)
     return ""
@@ -100,7 +100,7 @@ linked = st.query_params.get("study") or None
 why_not, identity = why_closed(), state.identity()
 with state.reading() as session:
     open_now = named(lifecycle.open_to_all(session))
-    launched = named(accounts.studies_to_return_to(session))
+    launched = named(joining.studies_to_return_to(session))
     has_lead = accounts.has_lead(session)
     is_known = bool(identity) and identities.identified(session, identity) is not None
 

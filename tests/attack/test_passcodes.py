@@ -11,7 +11,7 @@ from helpers.present import present
 from sqlalchemy import text
 
 from triptych.errors import NotAllowed
-from triptych.people import accounts, logins, passcodes, signing_in
+from triptych.people import accounts, joining, logins, passcodes, signing_in
 from triptych.people.signing_in import UNKNOWN, Browser
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Access, Person
@@ -242,7 +242,7 @@ def test_no_use_keeps_a_login_for_over_two_weeks(sqlite_engine, lead, move_clock
 def test_an_annotators_login_lives_on_idle(sqlite_engine, make_study, move_clock):
     with writing(sqlite_engine) as session:
         study = make_study(session, annotators=0, access=Access.open)[0]
-        person, _ = accounts.join_open_study(session, study, "Anna")
+        person, _ = joining.join_open_study(session, study, "Anna")
         secret = logins.use_ticket(session, logins.issue_sign_in_ticket(session, person))
     move_clock(days=13)
     with reading(sqlite_engine) as session:

@@ -11,7 +11,7 @@ from sqlalchemy import select
 from sqlmodel import Session
 
 from triptych.errors import NotAllowed
-from triptych.people import accounts, invitations, links, logins, panels, places, roster, shared_accounts
+from triptych.people import invitations, joining, links, logins, panels, places, roster, shared_accounts
 from triptych.privacy import personal_data
 from triptych.storage.database import writing
 from triptych.storage.models import Access, Login, Person, Role, Study
@@ -56,10 +56,10 @@ def test_an_account_joins_no_study_of_other_leads(session, make_study):
     who = signed_in(session, anna)
 
     with pytest.raises(NotAllowed, match="other leads"):
-        accounts.join(session, theirs, who)
+        joining.join(session, theirs, who)
     lead_too(session, mine, lead)
     lead_too(session, theirs, me)
-    accounts.join(session, theirs, who)
+    joining.join(session, theirs, who)
 
     assert studies_of(session, anna) == {"Mine", "Theirs"}
 
@@ -68,10 +68,10 @@ def test_an_account_of_a_demo_study_leaves_its_links_behind(session, make_study)
     """Any lead may invite people to a demo study."""
     (demo, _), (theirs, _) = make_both(session, make_study, Access.open)
     demo.demo = True
-    anna = accounts.annotator_called(session, demo, "Anna")
+    anna = joining.annotator_called(session, demo, "Anna")
     link = links.issue_link(session, demo, anna.id)
     anothers, own = (signed_in(session, links.accept_invitation(session, link)) for _ in range(2))
-    accounts.join(session, theirs, own)
+    joining.join(session, theirs, own)
 
     with pytest.raises(NotAllowed, match="not valid"):
         links.accept_invitation(session, link)
@@ -83,8 +83,8 @@ def test_an_account_of_a_demo_study_leaves_its_links_behind(session, make_study)
 def test_no_lead_gets_a_link_into_studies_of_others(session, make_study, issue):
     """Accounts in two studies exist from earlier versions, and a demo study is of all leads."""
     (mine, me), (theirs, lead) = make_both(session, make_study, Access.invited)
-    anna = accounts.annotator_called(session, mine, "Anna")
-    accounts.enrol(session, theirs, anna.id, anna.pseudonym)
+    anna = joining.annotator_called(session, mine, "Anna")
+    joining.enrol(session, theirs, anna.id, anna.pseudonym)
     people = anna.pseudonym if issue is roster.new_link else [anna.pseudonym]
 
     with pytest.raises(NotAllowed, match="a study that you do not lead"):
@@ -136,8 +136,8 @@ def share(session: Session, make_study: Any, access: Access) -> tuple[tuple[Stud
 def test_a_link_opens_no_study_whose_leads_differ_since(session, make_study, change):
     """The leads of its study may have kept it, or issue a further one."""
     (mine, me), (theirs, lead) = share(session, make_study, Access.invited)
-    anna = accounts.annotator_called(session, mine, "Anna")
-    accounts.enrol(session, theirs, anna.id, anna.pseudonym)
+    anna = joining.annotator_called(session, mine, "Anna")
+    joining.enrol(session, theirs, anna.id, anna.pseudonym)
     link = roster.new_link(session, mine, anna.pseudonym, lead.pseudonym)
     assert not shared_accounts.shut_out(session, mine)
     if change == "another lead here":
@@ -168,10 +168,10 @@ def test_a_panel_opens_no_study_whose_leads_differ_since(session, make_study):
 def test_a_demo_link_opens_no_study_of_others(session, make_study):
     """Any lead may have issued it before the account joined the other study."""
     (demo, _), (theirs, _) = make_both(session, make_study, Access.open)
-    anna = accounts.annotator_called(session, demo, "Anna")
+    anna = joining.annotator_called(session, demo, "Anna")
     link = links.issue_link(session, demo, anna.id)
     demo.demo = True
-    accounts.enrol(session, theirs, anna.id, anna.pseudonym)
+    joining.enrol(session, theirs, anna.id, anna.pseudonym)
 
     with pytest.raises(NotAllowed, match="a study with other leads"):
         links.accept_invitation(session, link)

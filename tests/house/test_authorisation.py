@@ -36,7 +36,7 @@ from triptych.errors import NotFound, TriptychError
 from triptych.formats.writers import FORMATS
 from triptych.formats.writers.model import File
 from triptych.formats.writers.writing import zipped
-from triptych.people import accounts, invitations, links, logins, tokens
+from triptych.people import invitations, joining, links, logins, tokens
 from triptych.people.tokens import Scope
 from triptych.privacy import withdrawal
 from triptych.scripting import calls
@@ -71,7 +71,7 @@ DOORS = {
         annotate.comments.answer annotate.desk.lay annotate.entry_test.answer annotate.entry_test.hand_in
         annotate.entry_test.start annotate.onboarding.read_instructions annotate.onboarding.refuse
         annotate.onboarding.step
-        people.accounts.consent people.accounts.join privacy.withdrawal.withdraw_myself
+        people.joining.consent people.joining.join privacy.withdrawal.withdraw_myself
     """,
     "route": """
         annotate.drafts.save_draft annotate.drafts.save_next_draft annotate.reservations.renew
@@ -120,9 +120,9 @@ DOORS = {
         annotate.reservations.free_workbook annotate.reservations.give_back_expired
         annotate.reservations.reserve annotate.reservations.reserve_for_workbook annotate.reservations.take_next
         annotate.reservations.take_place exchange.import_ratings.write people.links.accept_as_lead
-        people.accounts.annotator_called
-        people.links.end_links people.accounts.join_open_study people.accounts.use_setup_ticket
-        people.logins.end_logins people.accounts.enrol people.links.issue_link
+        people.joining.annotator_called
+        people.links.end_links people.joining.join_open_study people.accounts.use_setup_ticket
+        people.logins.end_logins people.joining.enrol people.links.issue_link
         people.accounts.new_person people.logins.issue_ticket people.logins.mark_used
         people.passcodes.begin_try people.passcodes.forget_tries
         people.tokens.revoke_all people.access_after_restore.keep_closed
@@ -365,12 +365,12 @@ TRIED = {
     "annotate.onboarding.read_instructions": _with(onboarding.read_instructions, "version"),
     "annotate.onboarding.refuse": _with(onboarding.refuse),
     "annotate.onboarding.step": _with(onboarding.step),
-    "people.accounts.consent": _with(accounts.consent, "version"),
-    "people.accounts.join": lambda session, study, token, who: accounts.join(session, study, who),
+    "people.joining.consent": _with(joining.consent, "version"),
+    "people.joining.join": lambda session, study, token, who: joining.join(session, study, who),
     "privacy.withdrawal.withdraw_myself": _with(withdrawal.withdraw_myself),
 }
 # the study is open to everybody
-OPEN_TO = {"people.accounts.join": {"annotator", "other annotator", "other lead", "lead"}}
+OPEN_TO = {"people.joining.join": {"annotator", "other annotator", "other lead", "lead"}}
 
 
 def test_a_command_of_annotators_finds_nothing_for_others(world):

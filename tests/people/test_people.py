@@ -13,7 +13,7 @@ from sqlalchemy import select, text, update
 
 from triptych import clock
 from triptych.errors import Conflict, ImportRefused, NotAllowed, StudyNotOpen, TriptychError
-from triptych.people import accounts, invitations, links, logins, panels, passcodes, roster, signing_in
+from triptych.people import accounts, invitations, joining, links, logins, panels, passcodes, roster, signing_in
 from triptych.storage import events
 from triptych.storage.database import reading, writing
 from triptych.storage.events import EventKind
@@ -95,7 +95,7 @@ def test_a_setup_link_ends_after_a_day(sqlite_engine, move_clock):
 
 def test_a_sign_in_ticket_is_no_setup_link(sqlite_engine, study):
     with writing(sqlite_engine) as session:
-        person, _ = accounts.join_open_study(session, study, "Anna")
+        person, _ = joining.join_open_study(session, study, "Anna")
         ticket = logins.issue_sign_in_ticket(session, person)
 
     assert refused(sqlite_engine, accounts.use_setup_ticket, ticket, "Eve", PASSCODE)
@@ -197,7 +197,7 @@ def test_unknown_accounts_are_slowed_down_like_existing_ones(sqlite_engine, stud
 def test_no_secret_is_stored_as_it_is(sqlite_engine, study, tmp_path):
     with writing(sqlite_engine) as session:
         accounts.create_lead(session, "Ada", PASSCODE)
-        person, code = accounts.join_open_study(session, study, "Anna")
+        person, code = joining.join_open_study(session, study, "Anna")
         ticket = logins.issue_sign_in_ticket(session, person)
         secrets = [PASSCODE, code, ticket, logins.use_ticket(session, ticket), personal_link(session, study, "Bea")]
     with sqlite_engine.connect() as connection:
@@ -213,7 +213,7 @@ def test_no_secret_is_stored_as_it_is(sqlite_engine, study, tmp_path):
 
 def test_a_ticket_works_once_and_for_thirty_seconds(sqlite_engine, study, move_clock):
     with writing(sqlite_engine) as session:
-        person, _ = accounts.join_open_study(session, study, "Anna")
+        person, _ = joining.join_open_study(session, study, "Anna")
         used, late = (logins.issue_sign_in_ticket(session, person) for _ in range(2))
         logins.use_ticket(session, used)
 
@@ -235,14 +235,14 @@ def test_of_eight_people_racing_for_one_name_one_gets_it(engine, make_study):
     with writing(engine) as session:
         study = make_study(session, annotators=0)[0]
     with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda _: refused(engine, accounts.join_open_study, study, "Anna"), range(8)))
+        answers = list(pool.map(lambda _: refused(engine, joining.join_open_study, study, "Anna"), range(8)))
 
     assert answers.count("") == 1
 
 
 def test_a_login_lasts_fourteen_days(sqlite_engine, study, move_clock):
     with writing(sqlite_engine) as session:
-        person, _ = accounts.join_open_study(session, study, "Anna")
+        person, _ = joining.join_open_study(session, study, "Anna")
         secret = logins.use_ticket(session, logins.issue_sign_in_ticket(session, person))
 
     move_clock(days=13, hours=23)
@@ -255,7 +255,7 @@ def test_a_login_lasts_fourteen_days(sqlite_engine, study, move_clock):
 
 def test_signing_out_ends_this_login_and_no_other(sqlite_engine, study):
     with writing(sqlite_engine) as session:
-        person, _ = accounts.join_open_study(session, study, "Anna")
+        person, _ = joining.join_open_study(session, study, "Anna")
         first, second = (logins.use_ticket(session, logins.issue_sign_in_ticket(session, person)) for _ in range(2))
         logins.sign_out(session, present(logins.who_is(session, first)))
 
@@ -265,7 +265,7 @@ def test_signing_out_ends_this_login_and_no_other(sqlite_engine, study):
 
 def test_a_disabled_person_is_signed_out_and_stays_out(sqlite_engine, study):
     with writing(sqlite_engine) as session:
-        person, code = accounts.join_open_study(session, study, "Anna")
+        person, code = joining.join_open_study(session, study, "Anna")
         login, ticket = (logins.issue_sign_in_ticket(session, person) for _ in range(2))
         login = logins.use_ticket(session, login)
         person.disabled_at = clock.now()
@@ -289,7 +289,7 @@ def test_a_made_up_secret_is_not_signed_in(sqlite_engine, secret):
 
 def test_a_newcomer_becomes_an_annotator_under_a_pseudonym(sqlite_engine, study):
     with writing(sqlite_engine) as session:
-        person, code = accounts.join_open_study(session, study, "Anna")
+        person, code = joining.join_open_study(session, study, "Anna")
         who = signed_in(session, person)
 
         assert who.role == Role.annotator
@@ -300,17 +300,17 @@ def test_a_newcomer_becomes_an_annotator_under_a_pseudonym(sqlite_engine, study)
 
 def test_a_taken_name_asks_for_its_code_or_another_name(sqlite_engine, study):
     with writing(sqlite_engine) as session:
-        accounts.join_open_study(session, study, "Anna")
+        joining.join_open_study(session, study, "Anna")
 
     with pytest.raises(Conflict, match="return code.*another name"), writing(sqlite_engine) as session:
-        accounts.join_open_study(session, study, " ANNA ")
+        joining.join_open_study(session, study, " ANNA ")
 
 
 def test_the_same_name_in_another_study_is_another_person(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
         study, other = make_study(session, annotators=0)[0], make_study(session, annotators=0, title="Other")[0]
-        first, code = accounts.join_open_study(session, study, "Anna")
-        second, _ = accounts.join_open_study(session, other, "Anna")
+        first, code = joining.join_open_study(session, study, "Anna")
+        second, _ = joining.join_open_study(session, other, "Anna")
 
     assert first.pseudonym != second.pseudonym
     assert refused(sqlite_engine, signing_in.returning, other, "Anna", code) == accounts.WRONG_CODE
@@ -318,7 +318,7 @@ def test_the_same_name_in_another_study_is_another_person(sqlite_engine, make_st
 
 def test_name_and_return_code_bring_back_the_same_person(sqlite_engine, study):
     with writing(sqlite_engine) as session:
-        person, code = accounts.join_open_study(session, study, "Anna")
+        person, code = joining.join_open_study(session, study, "Anna")
 
     assert signing_in.returning(sqlite_engine, study, "anna", code.lower().replace("-", " ")).id == person.id
     assert refused(sqlite_engine, signing_in.returning, study, "Berta", code) == accounts.WRONG_CODE
@@ -336,7 +336,7 @@ def test_a_return_code_is_understood_however_it_is_typed(signs, random):
 def test_an_annotators_code_or_link_never_opens_a_leads_account(sqlite_engine, study):
     with writing(sqlite_engine) as session:
         lead = accounts.create_lead(session, "Ada", "ABCD-EFGH")
-        accounts.join(session, study, signed_in(session, lead))
+        joining.join(session, study, signed_in(session, lead))
         invited = links.accept_invitation(session, personal_link(session, study, "Ada"))
 
     assert invited.id != lead.id
@@ -345,7 +345,7 @@ def test_an_annotators_code_or_link_never_opens_a_leads_account(sqlite_engine, s
 
 @pytest.mark.parametrize("name", ["", "   ", "\u200b", "x" * 81])
 def test_an_unusable_name_is_refused(sqlite_engine, study, name):
-    assert "1 to 80" in refused(sqlite_engine, accounts.join_open_study, study, name)
+    assert "1 to 80" in refused(sqlite_engine, joining.join_open_study, study, name)
 
 
 @pytest.mark.parametrize("access", [Access.invited, Access.panel])
@@ -354,40 +354,40 @@ def test_a_study_that_is_not_open_cannot_be_joined(sqlite_engine, study, access)
     with writing(sqlite_engine) as session:
         who = signed_in(session, accounts.create_lead(session, "Ada", PASSCODE))
 
-    assert "not open to everybody" in refused(sqlite_engine, accounts.join_open_study, study, "Anna")
-    assert "not open to everybody" in refused(sqlite_engine, accounts.join, study, who)
+    assert "not open to everybody" in refused(sqlite_engine, joining.join_open_study, study, "Anna")
+    assert "not open to everybody" in refused(sqlite_engine, joining.join, study, who)
 
 
 def test_a_paused_study_admits_returning_people_only(sqlite_engine, study):
     with writing(sqlite_engine) as session:
-        _, code = accounts.join_open_study(session, study, "Anna")
+        _, code = joining.join_open_study(session, study, "Anna")
     with writing(sqlite_engine) as session:
         lifecycle.set_state(session, lifecycle.by_slug(session, study.slug), StudyState.paused, "L-1")
     with writing(sqlite_engine) as session:
         paused = lifecycle.by_slug(session, study.slug)
-        assert [joined.slug for joined in accounts.studies_to_return_to(session)] == [study.slug]
+        assert [joined.slug for joined in joining.studies_to_return_to(session)] == [study.slug]
         with pytest.raises(StudyNotOpen):
-            accounts.join_open_study(session, paused, "Berta")
+            joining.join_open_study(session, paused, "Berta")
     assert signing_in.returning(sqlite_engine, paused, "Anna", code)
 
 
 def test_a_closed_study_is_listed_last_for_returning_people(sqlite_engine, study, make_study):
     with writing(sqlite_engine) as session:
         newer, _, _ = make_study(session, title="A newer one")
-        person, code = accounts.join_open_study(session, newer, "Anna")
+        person, code = joining.join_open_study(session, newer, "Anna")
         make_study(session, title="Invited only", access=Access.invited)
         lifecycle.create_study(session, lifecycle.StudyPlan(title="A draft"), SMALL_RUBRIC, draft_items(1), "L-1")
         lifecycle.set_state(session, newer, StudyState.closed, "L-1")
 
-        assert [joined.slug for joined in accounts.studies_to_return_to(session)] == [study.slug, newer.slug]
+        assert [joined.slug for joined in joining.studies_to_return_to(session)] == [study.slug, newer.slug]
     assert signing_in.returning(sqlite_engine, newer, "Anna", code).id == person.id
 
 
 def test_joining_twice_is_one_membership(sqlite_engine, study):
     with writing(sqlite_engine) as session:
         who = signed_in(session, accounts.create_lead(session, "Ada", PASSCODE))
-        accounts.join(session, study, who)
-        accounts.join(session, study, who)
+        joining.join(session, study, who)
+        joining.join(session, study, who)
 
         own = select(Membership).where(Membership.person_id == who.person_id, Membership.role == Role.annotator)
         assert len(session.scalars(own).all()) == 1
@@ -468,7 +468,7 @@ def test_a_panel_address_uses_the_parameters_of_the_settings(sqlite_engine, stud
 
 def test_a_login_row_knows_its_person(sqlite_engine, study):
     with writing(sqlite_engine) as session:
-        person, _ = accounts.join_open_study(session, study, "Anna")
+        person, _ = joining.join_open_study(session, study, "Anna")
         who = signed_in(session, person)
 
         assert session.get(Login, who.login_id).person_id == who.person_id == person.id
@@ -618,7 +618,7 @@ def test_an_ended_link_lets_nobody_in(sqlite_engine, study, cleo):
 def test_disabling_ends_logins_links_and_codes_at_once(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
         study, lead, _ = make_study(session)
-        person, code = accounts.join_open_study(session, study, "Anna")
+        person, code = joining.join_open_study(session, study, "Anna")
         login = logins.use_ticket(session, logins.issue_sign_in_ticket(session, person))
         link, ticket = links.issue_link(session, study, person.id), logins.issue_sign_in_ticket(session, person)
     with writing(sqlite_engine) as session:

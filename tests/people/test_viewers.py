@@ -11,7 +11,7 @@ from sqlalchemy import select
 from triptych import clock
 from triptych.errors import ImportRefused, NotAllowed, NotFound
 from triptych.operations import verify
-from triptych.people import accounts, invitations, links, logins, viewers
+from triptych.people import invitations, joining, links, logins, viewers
 from triptych.people.letters import letter
 from triptych.storage import database, events
 from triptych.storage.events import EventKind
@@ -106,7 +106,7 @@ def test_a_viewer_joins_no_study(session, make_study):
     study, *_ = make_study(session)
     _, who, _ = seated(session, study)
     with pytest.raises(NotFound):
-        accounts.join(session, study, who)
+        joining.join(session, study, who)
 
 
 def test_the_browser_of_an_annotator_opens_no_seat(session, make_study):

@@ -21,7 +21,7 @@ from triptych import clock
 from triptych.annotate import assignments, exclusions
 from triptych.errors import Conflict, NotAllowed, NotFound
 from triptych.operations import verify
-from triptych.people import accounts, links, logins, panels, roster, signing_in, viewers
+from triptych.people import accounts, joining, links, logins, panels, roster, signing_in, viewers
 from triptych.privacy import erasure, personal_data, withdrawal
 from triptych.results.frame.upkeep import build_frame, frame_of
 from triptych.storage import database, events, sqlite_files, wiping
@@ -67,7 +67,7 @@ def full(engine, make_study):
     """(study, lead, annotator): the annotator left traces in every table that can hold some."""
     with database.writing(engine) as session:
         study, lead, (ben, _) = make_study(session, items=3)
-        person, _ = accounts.join_open_study(session, study, NAME)
+        person, _ = joining.join_open_study(session, study, NAME)
         person.email = EMAIL
         session.add(PanelIdentity(person_id=person.id, panel="prolific", external_id=PANEL))
         logins.use_ticket(session, logins.issue_sign_in_ticket(session, person))
@@ -215,7 +215,7 @@ def test_leaving_one_study_changes_nothing_in_another(sqlite_engine, make_study)
     with database.writing(sqlite_engine) as session:
         study, lead, _ = make_study(session, items=2)
         other, _, _ = make_study(session, items=2, title="Another")
-        person, code = accounts.join_open_study(session, study, NAME)
+        person, code = joining.join_open_study(session, study, NAME)
         annotator = Who(person.id, person.pseudonym, person.role, person.name, 0)
         join(session, other, annotator)
         for joined in (study, other):
@@ -286,7 +286,7 @@ def test_a_role_that_owns_no_tables_reports_that_wiping_failed(postgres_engine):
 def test_an_erased_person_cannot_come_back(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, lead, _ = make_study(session)
-        person, code = accounts.join_open_study(session, study, "Anna")
+        person, code = joining.join_open_study(session, study, "Anna")
         ticket, link = logins.issue_sign_in_ticket(session, person), links.issue_link(session, study, person.id)
         login = logins.use_ticket(session, logins.issue_sign_in_ticket(session, person))
     with database.writing(sqlite_engine) as session:
@@ -304,7 +304,7 @@ def test_an_erased_person_cannot_come_back(sqlite_engine, make_study):
         with pytest.raises(Conflict):
             erasure.erase(session, study, person.pseudonym, sure(lead))
         assert "erased" in [member.state for member in roster.members_of(session, study)]
-        accounts.join_open_study(session, study, "Anna")  # the name is free for another person
+        joining.join_open_study(session, study, "Anna")  # the name is free for another person
     with pytest.raises(NotAllowed):
         signing_in.returning(sqlite_engine, study, "Anna", code)
 
@@ -422,7 +422,7 @@ def test_a_database_elsewhere_hides_no_copy(sqlite_engine, make_study, tmp_path,
 def test_personal_data_are_complete_and_unblind_nothing(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, _, _ = make_study(session, items=2)
-        person, _ = accounts.join_open_study(session, study, NAME)
+        person, _ = joining.join_open_study(session, study, NAME)
         annotator = Who(person.id, person.pseudonym, person.role, person.name, 0)
         submit(session, study, annotator, traced_answers("=1+1 qwxplain"))
         data = personal_data.of_member(session, study, annotator.pseudonym)

@@ -17,7 +17,7 @@ from triptych.exchange.import_ratings import PREFIXES, WorkWriter, pseudonyms
 from triptych.formats.model import CandidateDraft, ItemDraft, ItemFile
 from triptych.formats.ratings.assemble import Assembled, assemble, own_rubric
 from triptych.formats.ratings.model import FinishedRatings, ImportedRating
-from triptych.people import accounts
+from triptych.people import joining
 from triptych.people.names import folded, read_name
 from triptych.storage.models import (
     Assignment,
@@ -162,7 +162,7 @@ def _judge(session: Session, study: Study, name: str) -> Person:
     judge = Person(kind=Kind.judge, pseudonym=pseudonym, name=name, created_at=clock.now())
     session.add(judge)
     session.flush()
-    accounts.enrol(session, study, judge.id, pseudonym)
+    joining.enrol(session, study, judge.id, pseudonym)
     return judge
 
 

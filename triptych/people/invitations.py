@@ -19,7 +19,7 @@ from triptych.errors import ImportRefused, NotAllowed
 from triptych.formats.decode import decode, refuse_other_content
 from triptych.formats.model import Findings, Problem
 from triptych.formats.tables import Cells, parse
-from triptych.people import accounts, links, roster, viewers
+from triptych.people import accounts, joining, links, roster, viewers
 from triptych.people.names import folded, read_name
 from triptych.storage import events
 from triptych.storage.events import EventKind
@@ -285,7 +285,7 @@ def _invite(
     elif guest.role == Role.viewer:
         viewers.enrol_viewer(session, study, person, actor)
     else:
-        accounts.enrol(session, study, person.id, person.pseudonym)
+        joining.enrol(session, study, person.id, person.pseudonym)
     events.record(session, study.id, EventKind.invited, actor, subject=person.pseudonym)
     secret = links.issue_link(session, study, person.id, life=timedelta(days=days))
     return Invited(guest.name, guest.email, guest.role, person.pseudonym, secret, guest.group, days=days)

@@ -10,7 +10,8 @@ from sqlmodel import Session
 from triptych.errors import NotAllowed
 from triptych.languages.language import _
 from triptych.people import passcodes, places
-from triptych.people.accounts import enrol, is_member, lock_for_joining, new_person, refuse_unless_open
+from triptych.people.accounts import new_person
+from triptych.people.joining import enrol, is_member, lock_for_joining, refuse_unless_open
 from triptych.people.names import tidied
 from triptych.people.shared_accounts import OPENS_OTHERS, has_other_leads, opens_studies_of_others
 from triptych.storage.database import wait_for_others

@@ -15,7 +15,7 @@ from sqlalchemy import Engine
 
 from triptych.errors import NotAllowed
 from triptych.languages.language import _
-from triptych.people import accounts, identities, links, logins, passcodes
+from triptych.people import accounts, identities, joining, links, logins, passcodes
 from triptych.people.tokens import Bearer, Scope
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Person, Study
@@ -56,7 +56,7 @@ def identified(engine: Engine, identity: str) -> Person:
 def returning(engine: Engine, study: Study, name: str, code: str, browser: Browser = UNKNOWN) -> Person:
     """The annotator with this name and return code. Raises NotAllowed, also when tries come too fast."""
     with reading(engine) as session:
-        people = [person for person in accounts.called(session, study, name) if person.disabled_at is None]
+        people = [person for person in joining.called(session, study, name) if person.disabled_at is None]
     account, typed_code = accounts.study_account(study.id, name), passcodes.read_return_code(code)
     return _checked(engine, account, people, typed_code, browser, _(accounts.WRONG_CODE))
 
@@ -116,10 +116,10 @@ def _checked(
 
 
 def newcomer(engine: Engine, slug: str, name: str) -> tuple[Person, str]:
-    """As `accounts.join_open_study`."""
+    """As `joining.join_open_study`."""
     code = passcodes.new_return_code()
     with writing(engine) as session:
-        return accounts.join_open_study(session, lifecycle.by_slug(session, slug), name, code)
+        return joining.join_open_study(session, lifecycle.by_slug(session, slug), name, code)
 
 
 def first_lead(engine: Engine, secret: str, name: str, passcode: str) -> Person:
