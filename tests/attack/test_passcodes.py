@@ -99,7 +99,7 @@ def test_only_as_many_guesses_hash_as_there_are_slots(sqlite_engine, slow_hasher
         for _ in range(passcodes.HASHES_AT_ONCE):
             assert slow_hasher.entered.acquire(timeout=PATIENCE)
         slow_hasher.go_on.set()
-        assert {attempt.result(PATIENCE) for attempt in trying} == {accounts.WRONG_PASSCODE}
+        assert {attempt.result(PATIENCE) for attempt in trying} == {signing_in.WRONG_PASSCODE}
 
     assert slow_hasher.most == passcodes.HASHES_AT_ONCE <= 4
 
@@ -144,7 +144,7 @@ def test_tries_at_the_same_moment_count_each(engine, move_clock):
     with ThreadPoolExecutor(12) as pool:
         answers = list(pool.map(lambda _: guess(engine), range(12)))
 
-    assert answers.count(accounts.WRONG_PASSCODE) <= passcodes.FREE_TRIES + 1
+    assert answers.count(signing_in.WRONG_PASSCODE) <= passcodes.FREE_TRIES + 1
 
 
 def test_a_try_waits_for_another_of_the_same_account(postgres_engine):

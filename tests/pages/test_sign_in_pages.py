@@ -129,7 +129,7 @@ def test_wrong_passcode_and_unknown_name_get_the_same_message(engine):
     for name in ("Ada", "Eve"):
         field(test, "Name").input(name)
         field(test, "Passcode").input("wrong wrong")
-        assert accounts.WRONG_PASSCODE in shown(press(test, "Sign in"))
+        assert signing_in.WRONG_PASSCODE in shown(press(test, "Sign in"))
         assert arrival(test) is None
 
 

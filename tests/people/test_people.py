@@ -112,7 +112,7 @@ def test_a_lead_signs_in_with_any_spelling_of_their_name(sqlite_engine):
 
     assert signing_in.lead(sqlite_engine, " zoe\u0308 STRASSE ", PASSCODE).id == lead.id
     wrong = refused(sqlite_engine, signing_in.lead, "Zoë Straße", PASSCODE + "!")
-    assert wrong == refused(sqlite_engine, signing_in.lead, "Nobody", PASSCODE) == accounts.WRONG_PASSCODE
+    assert wrong == refused(sqlite_engine, signing_in.lead, "Nobody", PASSCODE) == signing_in.WRONG_PASSCODE
 
 
 def test_two_leads_cannot_have_one_name(sqlite_engine):
@@ -159,12 +159,12 @@ def test_wrong_tries_slow_down_what_comes_next_and_never_lock(sqlite_engine, mov
     with writing(sqlite_engine) as session:
         accounts.create_lead(session, "Ada", PASSCODE)
     for _ in range(passcodes.FREE_TRIES):
-        assert refused(sqlite_engine, signing_in.lead, "Ada", "wrong wrong") == accounts.WRONG_PASSCODE
+        assert refused(sqlite_engine, signing_in.lead, "Ada", "wrong wrong") == signing_in.WRONG_PASSCODE
 
     assert "Too many" in refused(sqlite_engine, signing_in.lead, "Ada", PASSCODE)
-    assert refused(sqlite_engine, signing_in.lead, "Bea", "wrong wrong") == accounts.WRONG_PASSCODE
+    assert refused(sqlite_engine, signing_in.lead, "Bea", "wrong wrong") == signing_in.WRONG_PASSCODE
     move_clock(seconds=1)
-    assert refused(sqlite_engine, signing_in.lead, "Ada", "wrong wrong") == accounts.WRONG_PASSCODE
+    assert refused(sqlite_engine, signing_in.lead, "Ada", "wrong wrong") == signing_in.WRONG_PASSCODE
     move_clock(seconds=1)
     assert "Too many" in refused(sqlite_engine, signing_in.lead, "Ada", PASSCODE)
     move_clock(seconds=passcodes.LONGEST_WAIT_SECONDS)
@@ -273,7 +273,7 @@ def test_a_disabled_person_is_signed_out_and_stays_out(sqlite_engine, study):
     with reading(sqlite_engine) as session:
         assert logins.who_is(session, login) is None
     assert refused(sqlite_engine, logins.use_ticket, ticket)
-    assert refused(sqlite_engine, signing_in.returning, study, "Anna", code) == accounts.WRONG_CODE
+    assert refused(sqlite_engine, signing_in.returning, study, "Anna", code) == signing_in.WRONG_CODE
 
 
 @pytest.mark.parametrize("secret", ["", "x", "\udc80", "a" * 10_000, "' OR 1=1 --"])
@@ -313,7 +313,7 @@ def test_the_same_name_in_another_study_is_another_person(sqlite_engine, make_st
         second, _ = joining.join_open_study(session, other, "Anna")
 
     assert first.pseudonym != second.pseudonym
-    assert refused(sqlite_engine, signing_in.returning, other, "Anna", code) == accounts.WRONG_CODE
+    assert refused(sqlite_engine, signing_in.returning, other, "Anna", code) == signing_in.WRONG_CODE
 
 
 def test_name_and_return_code_bring_back_the_same_person(sqlite_engine, study):
@@ -321,7 +321,7 @@ def test_name_and_return_code_bring_back_the_same_person(sqlite_engine, study):
         person, code = joining.join_open_study(session, study, "Anna")
 
     assert signing_in.returning(sqlite_engine, study, "anna", code.lower().replace("-", " ")).id == person.id
-    assert refused(sqlite_engine, signing_in.returning, study, "Berta", code) == accounts.WRONG_CODE
+    assert refused(sqlite_engine, signing_in.returning, study, "Berta", code) == signing_in.WRONG_CODE
 
 
 @given(st.lists(st.sampled_from(passcodes.ALPHABET), min_size=8, max_size=8), st.randoms())
@@ -340,7 +340,7 @@ def test_an_annotators_code_or_link_never_opens_a_leads_account(sqlite_engine, s
         invited = links.accept_invitation(session, personal_link(session, study, "Ada"))
 
     assert invited.id != lead.id
-    assert refused(sqlite_engine, signing_in.returning, study, "Ada", "ABCD-EFGH") == accounts.WRONG_CODE
+    assert refused(sqlite_engine, signing_in.returning, study, "Ada", "ABCD-EFGH") == signing_in.WRONG_CODE
 
 
 @pytest.mark.parametrize("name", ["", "   ", "\u200b", "x" * 81])

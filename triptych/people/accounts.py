@@ -11,7 +11,6 @@ from sqlmodel import Session
 
 from triptych import clock
 from triptych.errors import Conflict, NotAllowed
-from triptych.languages.language import message
 from triptych.people import passcodes, tokens
 from triptych.people.logins import end_logins, issue_ticket, mark_used, usable_ticket
 from triptych.people.names import folded, read_name
@@ -19,8 +18,6 @@ from triptych.storage.database import wait_for_others
 from triptych.storage.models import PREFIX, Kind, Person, Role, Ticket, TicketKind
 
 SETUP_LIFE = timedelta(days=1)
-WRONG_PASSCODE = message("This name and passcode do not match.")
-WRONG_CODE = message("This name and return code do not match in this study.")
 
 
 def new_person(session: Session, role: Role, **fields: Any) -> Person:

@@ -14,7 +14,7 @@ from datetime import datetime
 from sqlalchemy import Engine
 
 from triptych.errors import NotAllowed
-from triptych.languages.language import _
+from triptych.languages.language import _, message
 from triptych.people import accounts, identities, joining, links, logins, passcodes
 from triptych.people.tokens import Bearer, Scope
 from triptych.storage.database import reading, writing
@@ -32,6 +32,8 @@ class Browser:
 
 
 UNKNOWN = Browser()
+WRONG_PASSCODE = message("This name and passcode do not match.")
+WRONG_CODE = message("This name and return code do not match in this study.")
 log = logging.getLogger("triptych.people")
 
 
@@ -40,7 +42,7 @@ def lead(engine: Engine, name: str, passcode: str, browser: Browser = UNKNOWN) -
     with reading(engine) as session:
         person = accounts.lead_called(session, name)
     people = [person] if person else []
-    return _checked(engine, accounts.lead_account(name), people, passcode, browser, _(accounts.WRONG_PASSCODE))
+    return _checked(engine, accounts.lead_account(name), people, passcode, browser, _(WRONG_PASSCODE))
 
 
 def identified(engine: Engine, identity: str) -> Person:
@@ -58,7 +60,7 @@ def returning(engine: Engine, study: Study, name: str, code: str, browser: Brows
     with reading(engine) as session:
         people = [person for person in joining.called(session, study, name) if person.disabled_at is None]
     account, typed_code = accounts.study_account(study.id, name), passcodes.read_return_code(code)
-    return _checked(engine, account, people, typed_code, browser, _(accounts.WRONG_CODE))
+    return _checked(engine, account, people, typed_code, browser, _(WRONG_CODE))
 
 
 def certain(
