@@ -9,8 +9,7 @@ from components.shell.entrance import column, continue_as
 from components.shell.words import DEMO_NOTE
 from triptych.errors import NotAllowed, NotFound, StudyNotOpen
 from triptych.languages.language import _
-from triptych.people import accounts, identities, joining, signing_in
-from triptych.people.names import LONGEST_NAME
+from triptych.people import accounts, identities, joining, names, signing_in
 from triptych.storage.models import Study
 from triptych.study import lifecycle
 
@@ -63,7 +62,7 @@ def take_part(studies: list[Study], why_not: str) -> None:
         slug = choose(studies, "join_study")
         if all(study.demo for study in studies):
             st.caption(_(DEMO_NOTE))
-        name = st.text_input(_("Your name"), max_chars=LONGEST_NAME, autocomplete="name")
+        name = st.text_input(_("Your name"), max_chars=names.LONGEST_NAME, autocomplete="name")
         st.caption(_("Only the lead of the study sees your name. In results you appear under a pseudonym."))
         if chosen := sent(_("Start"), "take_part", studies, slug):
             state.sign_in_by(lambda: signing_in.newcomer(state.engine(), chosen, name), chosen)
@@ -75,7 +74,7 @@ def come_back(studies: list[Study]) -> None:
         return
     with st.form("come_back", border=False):
         slug = choose(studies, "return_study")
-        name = st.text_input(_("Your name in this study"), max_chars=LONGEST_NAME, autocomplete="name")
+        name = st.text_input(_("Your name in this study"), max_chars=names.LONGEST_NAME, autocomplete="name")
         code = st.text_input(_("Return code"), placeholder="XXXX-XXXX", max_chars=20, autocomplete="off")
         st.caption(_("Lost it? The lead of your study can send you a personal link."))
         if chosen := sent(_("Continue"), "come_back", studies, slug):
@@ -90,7 +89,7 @@ def lead(has_lead: bool) -> None:
         )
         return
     with st.form("lead", border=False):
-        name = st.text_input(_("Name"), max_chars=LONGEST_NAME, autocomplete="username")
+        name = st.text_input(_("Name"), max_chars=names.LONGEST_NAME, autocomplete="username")
         passcode = st.text_input(_("Passcode"), type="password", autocomplete="current-password")
         if state.form_button(_("Sign in"), "lead", type="primary", width="stretch"):
             state.sign_in_by(lambda: signing_in.lead(state.engine(), name, passcode, state.browser()))
