@@ -8,14 +8,14 @@ from components.shell import state
 from components.shell.entrance import ask_before_changing_person, column
 from triptych.languages.language import _
 from triptych.people import panels
-from triptych.people.panels import panel_of
 from triptych.storage.models import Person
 from triptych.study import lifecycle
+from triptych.study.settings import settings_of
 
 parameters = st.query_params.to_dict()
 with state.reading() as session:
     study = lifecycle.by_slug(session, parameters["study"])
-    panel = panel_of(study)
+    panel = settings_of(study).panel
     participant = parameters.get(panel.id_param, "")
     person_id = panels.panel_person(session, study, participant)
 

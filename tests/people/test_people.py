@@ -463,7 +463,7 @@ def test_a_panel_address_uses_the_parameters_of_the_settings(sqlite_engine, stud
         session.flush()
         assert panels.panel_study(session, address) is None
         addressed = present(panels.panel_study(session, {"study": study.slug, "workerId": "W"}))
-        assert panels.panel_of(addressed).name == "mturk"
+        assert settings_of(addressed).panel.name == "mturk"
 
 
 def test_a_login_row_knows_its_person(sqlite_engine, study):

@@ -1,4 +1,4 @@
-"""People whom a panel sends: the study that their address leads to, their ids, and joining."""
+"""People from a panel: the study that their address leads to, their ids, and joining."""
 
 from __future__ import annotations
 
@@ -17,14 +17,9 @@ from triptych.people.shared_accounts import OPENS_OTHERS, has_other_leads, opens
 from triptych.storage.database import wait_for_others
 from triptych.storage.models import Access, PanelIdentity, Person, Role, Study, StudyState
 from triptych.study.persons import Who
-from triptych.study.settings import PanelAddress, settings_of
+from triptych.study.settings import settings_of
 
 LONGEST_PANEL_ID = 200
-
-
-def panel_of(study: Study) -> PanelAddress:
-    """The study's panel parameters; Prolific's unless the settings differ."""
-    return settings_of(study).panel
 
 
 def panel_study(session: Session, parameters: Mapping[str, str]) -> Study | None:
@@ -33,7 +28,7 @@ def panel_study(session: Session, parameters: Mapping[str, str]) -> Study | None
     carries_an_id = slug.isprintable() and len(parameters) > 1
     query = select(Study).where(Study.slug == slug, Study.access == Access.panel)
     study = session.scalars(query).first() if slug and carries_an_id else None
-    return study if study and panel_of(study).id_param in parameters else None
+    return study if study and settings_of(study).panel.id_param in parameters else None
 
 
 def came_from_panel(session: Session, who: Who) -> bool:
@@ -74,7 +69,7 @@ def panel_person(session: Session, study: Study, external_id: str) -> int | None
     """The person with this id on the study's panel, who joined a study before."""
     if not external_id.isprintable():
         return None
-    identity = _identity_on_panel(session, study, panel_of(study).name, external_id)
+    identity = _identity_on_panel(session, study, settings_of(study).panel.name, external_id)
     return identity.person_id if identity else None
 
 
