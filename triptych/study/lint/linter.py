@@ -9,10 +9,9 @@ import math
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from itertools import chain, combinations
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
 from statistics import median
 from types import MappingProxyType
 from typing import Literal, get_args
@@ -26,6 +25,7 @@ from triptych.stats.numbers import counted
 from triptych.storage.models import Purpose, Study, System
 from triptych.study import contents, lifecycle, pairing
 from triptych.study.check_items import sorted_out
+from triptych.study.lint.material import MIN_TEXTS, CandidateText, Material, context_of
 from triptych.study.pairing import PlanLine
 from triptych.study.settings import Formats, formats_of, settings_of
 from triptych.study.system_names import mark_of, system_names
@@ -35,7 +35,6 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 CHECK_PURPOSES = (Purpose.gold, Purpose.attention)
 MAX_SHOWN = 5
 
-MIN_TEXTS = 5
 MIN_CHARACTERS = 20  # characters; shorter texts may be equal by chance
 MIN_FOR_LENGTHS = 10
 SAME_FILE_SHARE = 0.5
@@ -45,7 +44,6 @@ LENGTH_RATIO = 2.0
 # Iglewicz & Hoaglin (1993): a modified z-score beyond 3.5; the floor keeps texts of nearly one length quiet
 OUTLIER_SCORE, LEAST_SPREAD = 3.5, 0.15
 VOCABULARY_CHARACTERS = 2_000_000
-AROUND = 40  # characters shown before and after a passage
 
 _MODEL_FAMILIES = {
     "gpt", "chatgpt", "openai", "claude", "gemini", "gemma", "bard", "palm", "llama", "vicuna", "alpaca", "mistral",
@@ -87,108 +85,6 @@ class LintFinding:
     blocking: bool = False
     passages: tuple[str, ...] = ()
     name_mark: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class CandidateText:
-    """One candidate's text, all turns of a conversation joined; folded: without case and outer blanks, to compare."""
-
-    item: ItemDraft
-    system: str
-    text: str
-    last: str
-    folded: str
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the text ends with a letter, a digit or a sign after which more is expected."""
-        return bool(self.last) and (self.last[-1].isalnum() or self.last[-1] in ",;-–—([{&")
-
-    def around(self, pattern: re.Pattern[str]) -> str:
-        """The pattern's first match in `folded`, with some words around it."""
-        place = pattern.search(self.folded)
-        stripped = self.text.strip()
-        whole = stripped if len(stripped) == len(self.folded) else self.folded
-        if place is None:
-            return ""
-        start, end = max(0, place.start() - AROUND), min(len(whole), place.end() + AROUND)
-        words = " ".join(whole[start:end].split())
-        return f"{'…' if start else ''}{words}{'…' if end < len(whole) else ''}"
-
-
-@dataclass(frozen=True)
-class Material:
-    """The shared input of the checks.
-
-    names: system → the name that readers of the findings may see; titled: speakers that the rubric gives another name;
-    most_raters: largest number of annotators of an item, None if not known; formatted: responses are shown as Markdown.
-    """
-
-    items: Sequence[ItemDraft]
-    training: Sequence[ItemDraft]
-    plan: Sequence[PlanLine]
-    names: Mapping[str, str] = field(default_factory=dict)
-    titled: Set[str] = frozenset()
-    most_raters: int | None = None
-    formatted: bool = False
-
-    @cached_property
-    def texts(self) -> list[CandidateText]:
-        """Every candidate's text that is not missing or blank."""
-        texts = []
-        for item in self.items:
-            for candidate in item.candidates:
-                turns = [turn.text for turn in candidate.turns or ()]
-                text = "\n".join(turns) if turns else candidate.text or ""
-                if text.strip():
-                    last = (turns[-1] if turns else text).rstrip()
-                    texts.append(CandidateText(item, candidate.system, text, last, text.strip().casefold()))
-        return texts
-
-    @cached_property
-    def contexts(self) -> dict[int, str]:
-        """Python's id of an item → its context without case; the items' own ids may be repeated."""
-        return {id(item): _context(item) for item in self.items}
-
-    @cached_property
-    def speakers(self) -> dict[str, list[ItemDraft]]:
-        """Speakers shown under the name in the file, case-folded → the items in which they speak."""
-        items: dict[str, list[ItemDraft]] = defaultdict(list)
-        for item in self.items:
-            turns = chain(item.context_turns, *(candidate.turns or () for candidate in item.candidates))
-            for speaker in {turn.speaker for turn in turns} - self.titled:
-                items[speaker.casefold().replace("_", " ")].append(item)
-        return items
-
-    @cached_property
-    def whole(self) -> str:
-        """All texts joined, to search for a word once."""
-        return "\n".join(text.folded for text in self.texts)
-
-    def having(self, needles: Iterable[str], pattern: re.Pattern[str]) -> list[CandidateText]:
-        """Texts in which the pattern is found; only texts with one of the needles are searched."""
-        used = [needle for needle in needles if needle in self.whole]
-        if not used:
-            return []
-        return [s for s in self.texts if any(needle in s.folded for needle in used) and pattern.search(s.folded)]
-
-    @cached_property
-    def by_system(self) -> dict[str, list[CandidateText]]:
-        texts: dict[str, list[CandidateText]] = defaultdict(list)
-        for text in self.texts:
-            texts[text.system].append(text)
-        return texts
-
-    @cached_property
-    def by_item(self) -> dict[int, list[CandidateText]]:
-        """Python's id of an item → its texts."""
-        texts: dict[int, list[CandidateText]] = defaultdict(list)
-        for text in self.texts:
-            texts[id(text.item)].append(text)
-        return texts
-
-    def name(self, system: str) -> str:
-        return self.names.get(system, f"'{system}'")
 
 
 def lint(
@@ -389,17 +285,12 @@ def _trained_on(m: Material) -> Iterator[LintFinding]:
     yield from _about(seen, "grave", text, "Annotators meet them twice and may know what is expected: leave them out.")
 
 
-def _context(item: ItemDraft, *, with_speakers: bool = True) -> str:
-    turns = (f"{turn.speaker}\t{turn.text.strip()}" if with_speakers else turn.text for turn in item.context_turns)
-    return ("\n".join(turns) or item.context_text or "").strip().casefold()
-
-
 # Texts that reveal their system, or were not cleaned
 
 
 def _own_names(m: Material) -> Iterator[LintFinding]:
     """Texts and speakers that contain a system's name; names that also occur in contexts count as ordinary words."""
-    written = "\n".join(_context(item, with_speakers=False) for item in m.items)
+    written = "\n".join(context_of(item, with_speakers=False) for item in m.items)
     spoken = "\n".join(m.contexts.values())
     for system in m.by_system:
         spellings = _spellings(system)
