@@ -12,7 +12,7 @@ from triptych.formats import ItemFile
 from triptych.rubric.model import Rubric
 from triptych.stats.numbers import counted
 from triptych.study.lint import linter
-from triptych.study.lint.linter import LintFinding
+from triptych.study.lint.findings import LintFinding
 from triptych.study.settings import Formats
 
 FINDINGS = "item_findings"

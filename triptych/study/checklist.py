@@ -21,7 +21,7 @@ from triptych.storage import host
 from triptych.storage.models import Access, Item, Purpose, Study
 from triptych.study import lifecycle
 from triptych.study.lint import linter
-from triptych.study.lint.linter import LintFinding
+from triptych.study.lint.findings import LintFinding
 from triptych.study.settings import StudySettings, settings_of
 
 

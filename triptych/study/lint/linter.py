@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from statistics import median
-from types import MappingProxyType
-from typing import Literal, get_args
 
 from sqlalchemy import select
 from sqlmodel import Session
@@ -25,13 +23,12 @@ from triptych.stats.numbers import counted
 from triptych.storage.models import Purpose, Study, System
 from triptych.study import contents, lifecycle, pairing
 from triptych.study.check_items import sorted_out
+from triptych.study.lint.findings import SEVERITIES, LintFinding, Severity, about, counted_texts, items_of, within
 from triptych.study.lint.material import MIN_TEXTS, CandidateText, Material, context_of
 from triptych.study.pairing import PlanLine
 from triptych.study.settings import Formats, formats_of, settings_of
 from triptych.study.system_names import mark_of, system_names
 
-Severity = Literal["grave", "warning", "note"]
-SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 CHECK_PURPOSES = (Purpose.gold, Purpose.attention)
 MAX_SHOWN = 5
 
@@ -67,24 +64,6 @@ _SELF_NEEDLES = (" ai", "artificial int", "language model", "chatbot", "trained 
 MIN_GROUPS = 5
 GROUP_THEM = "If these items belong together, name the field of the file that groups them under Setup, Who rates what."
 _LAST_NUMBER = re.compile(r"^(.*\d)[-_.:/ ]+[a-zA-Z]*[-_.:/ ]*\d+$")
-
-
-@dataclass(frozen=True)
-class LintFinding:
-    """A finding: what it is, what to do about it, and where. rows: rows of the file, or places in the study.
-
-    passages: the passage in the text of each item; it may name the system, so nobody who is blind may see it.
-    name_mark: mark (see `system_names.mark_of`) of the system whose name was found.
-    """
-
-    severity: Severity
-    text: str
-    advice: str
-    items: tuple[str, ...] = ()
-    rows: tuple[int, ...] = ()
-    blocking: bool = False
-    passages: tuple[str, ...] = ()
-    name_mark: str = ""
 
 
 def lint(
@@ -147,30 +126,6 @@ def gravest_first(findings: Sequence[LintFinding]) -> tuple[list[LintFinding], l
     return shown, list(findings[len(shown) :])
 
 
-def _about(
-    items: Iterable[ItemDraft],
-    severity: Severity,
-    text: str,
-    advice: str,
-    blocking: bool = False,
-    passages: Mapping[int, str] = MappingProxyType({}),
-) -> Iterator[LintFinding]:
-    """A finding about these items, without repetitions and in the order of the file; nothing if there are no items."""
-    once = sorted({id(item): item for item in items}.values(), key=lambda item: item.row)
-    if once:
-        ids = tuple(item.external_id for item in once)
-        found = tuple(passages.get(id(item), "") for item in once) if passages else ()
-        yield LintFinding(severity, text, advice, ids, tuple(item.row for item in once), blocking, found)
-
-
-def _within(
-    texts: Sequence[CandidateText], pattern: re.Pattern[str], severity: Severity, text: str, advice: str
-) -> Iterator[LintFinding]:
-    """A finding about these texts; passages: the pattern's first match in each item."""
-    passages = {id(candidate.item): candidate.around(pattern) for candidate in reversed(texts)}
-    yield from _about(_of(texts), severity, text, advice, passages=passages)
-
-
 # Candidates that are missing or repeated
 
 
@@ -181,15 +136,15 @@ def _missing(m: Material) -> Iterator[LintFinding]:
     lacking = [item for item, systems in zip(m.items, systems_of, strict=True) if len(systems) < most or not systems]
     add = "Add the missing texts and upload the file again, or leave these items out."
     if most == len(every):
-        yield from _about(
+        yield from about(
             lacking, "grave", f"{counted(len(lacking), 'item')} without a candidate of every system.", add, True
         )
         return
     none = [item for item, systems in zip(m.items, systems_of, strict=True) if not systems]
-    yield from _about(none, "grave", f"{counted(len(none), 'item')} without any candidate.", add, True)
+    yield from about(none, "grave", f"{counted(len(none), 'item')} without any candidate.", add, True)
     fewer = [item for item in lacking if item.candidates]
     text = f"{counted(len(fewer), 'item')} with fewer candidates than the others ({most})."
-    yield from _about(fewer, "warning", text, "Compare systems only where they answered the same items.")
+    yield from about(fewer, "warning", text, "Compare systems only where they answered the same items.")
 
 
 def _empty(m: Material) -> Iterator[LintFinding]:
@@ -201,7 +156,7 @@ def _empty(m: Material) -> Iterator[LintFinding]:
         or (candidate.turns is not None and not any(turn.text.strip() for turn in candidate.turns))
     ]
     text = f"{counted(len(blank), 'candidate')} without a text."
-    yield from _about(blank, "grave", text, "Nobody can rate an empty text: add the text, or leave the item out.", True)
+    yield from about(blank, "grave", text, "Nobody can rate an empty text: add the text, or leave the item out.", True)
 
 
 def _identical(m: Material) -> Iterator[LintFinding]:
@@ -216,11 +171,11 @@ def _identical(m: Material) -> Iterator[LintFinding]:
         if len(items) >= MIN_TEXTS and len(items) >= SAME_FILE_SHARE * len(m.items):
             both = f"{m.name(first)} and {m.name(second)}"
             sentence = f"{both} have the same text in {len(items):,} of {len(m.items):,} items."
-            yield from _about(items, "grave", sentence, "Check whether one file was used for two systems.")
+            yield from about(items, "grave", sentence, "Check whether one file was used for two systems.")
         else:
             rest += items
     sentence = f"{counted(len({id(item) for item in rest}), 'item')} with two candidates of the same text."
-    yield from _about(
+    yield from about(
         rest, "warning", sentence, "Annotators will see the same text twice. Leave these items out if in doubt."
     )
 
@@ -233,7 +188,7 @@ def _repeated(m: Material) -> Iterator[LintFinding]:
                 items = [candidate.item for candidate in texts if candidate.folded == text]
                 sentence = f"{m.name(system)} has the same text for {number:,} items."
                 advice = "Check whether something went wrong when the texts were generated."
-                yield from _about(items, "warning", sentence, advice)
+                yield from about(items, "warning", sentence, advice)
 
 
 def _doubled(m: Material) -> Iterator[LintFinding]:
@@ -247,11 +202,11 @@ def _doubled(m: Material) -> Iterator[LintFinding]:
             by_context[context].append(item)
     same = [item for items in by_content.values() if len(items) > 1 for item in items]
     text = f"{counted(len(same), 'item')} are in the file more than once, with the same context and candidates."
-    yield from _about(same, "grave", text, "Keep one of each, or their ratings count as if they were independent.")
+    yield from about(same, "grave", text, "Keep one of each, or their ratings count as if they were independent.")
     reported = {id(item) for item in same}
     shared = [item for items in by_context.values() if len(items) > 1 for item in items if id(item) not in reported]
     text = f"{counted(len(shared), 'item')} share their context with another item."
-    yield from _about(
+    yield from about(
         shared,
         "note",
         text,
@@ -282,7 +237,7 @@ def _trained_on(m: Material) -> Iterator[LintFinding]:
     seen = [item for item in m.items if m.contexts[id(item)] in contexts]
     seen += [text.item for text in m.texts if text.folded in texts]
     text = f"{counted(len({id(item) for item in seen}), 'item')} also appear among the training or check items."
-    yield from _about(seen, "grave", text, "Annotators meet them twice and may know what is expected: leave them out.")
+    yield from about(seen, "grave", text, "Annotators meet them twice and may know what is expected: leave them out.")
 
 
 # Texts that reveal their system, or were not cleaned
@@ -303,13 +258,13 @@ def _own_names(m: Material) -> Iterator[LintFinding]:
         if any(name in contexts for name in spellings) and pattern.search(contexts):
             continue
         naming = m.having(spellings, pattern)
-        text = f"The name of {m.name(system)} is in {_texts(m, naming)}."
+        text = f"The name of {m.name(system)} is in {counted_texts(m, naming)}."
         advice = "This may unblind annotators. Replace the name in the file or leave these items out."
-        in_texts = _within(naming, pattern, "warning" if is_word else "grave", text, advice)
+        in_texts = within(naming, pattern, "warning" if is_word else "grave", text, advice)
         named = [item for speaker, items in m.speakers.items() if pattern.search(speaker) for item in items]
         text = f"A speaker has the name of {m.name(system)} in {counted(len(set(map(id, named))), 'item')}."
         advice = "Annotators see it. Rename the speaker in the file, or give it a title in the rubric's `speakers`."
-        for finding in (*in_texts, *_about(named, "grave", text, advice)):
+        for finding in (*in_texts, *about(named, "grave", text, advice)):
             yield replace(finding, name_mark=mark_of(system))
 
 
@@ -336,9 +291,9 @@ def _spellings(system: str) -> list[str]:
 
 def _speaks_of_itself(m: Material) -> Iterator[LintFinding]:
     naming = m.having(_SELF_NEEDLES, _SELF)
-    text = f"In {_texts(m, naming)} a system calls itself an AI or names its maker."
+    text = f"In {counted_texts(m, naming)} a system calls itself an AI or names its maker."
     advice = "Annotators will know that it is a model. Cut the sentence or leave these items out."
-    yield from _within(naming, _SELF, "grave", text, advice)
+    yield from within(naming, _SELF, "grave", text, advice)
 
 
 @dataclass(frozen=True)
@@ -413,20 +368,7 @@ def _marked(
 ) -> Iterator[LintFinding]:
     shown = "Markdown is shown formatted, but not this" if m.formatted else "Texts are shown literally"
     advice = f"{shown}, so annotators see this markup. Clean the file and upload it again."
-    yield from _within(marked, pattern, severity, f"{_texts(m, marked)} with {what}.", advice)
-
-
-def _texts(m: Material, texts: Sequence[CandidateText]) -> str:
-    """The number of texts by system, as in "3 texts of System 2" or "5 texts (System 1: 3, System 2: 2)"."""
-    whose = Counter(text.system for text in texts).most_common(4)
-    number = counted(len(texts), "text")
-    if len(whose) == 1:
-        return f"{number} of {m.name(whose[0][0])}"
-    return f"{number} ({', '.join(f'{m.name(system)}: {n:,}' for system, n in whose)})"
-
-
-def _of(texts: Iterable[CandidateText]) -> Iterator[ItemDraft]:
-    return (text.item for text in texts)
+    yield from within(marked, pattern, severity, f"{counted_texts(m, marked)} with {what}.", advice)
 
 
 # Texts that stop too early, or are of another length
@@ -439,18 +381,18 @@ def _cut(m: Material) -> Iterator[LintFinding]:
     middle = [s for system, texts in opened.items() if share[system] < 0.5 for s in texts]
     cut = _in_the_middle(m, middle)
     text = f"{counted(len(cut), 'text')} end in the middle of a word or a sentence."
-    yield from _about(cut, "warning", text, "Check whether they were cut off; annotators will mark them down for it.")
+    yield from about(cut, "warning", text, "Check whether they were cut off; annotators will mark them down for it.")
     for system, texts in opened.items():
         others = [share[other] for other in share if other != system]
         limit = _maximum(texts)
         if limit:
             text = f"{m.name(system)} stops at {limit} in many texts, without closing punctuation."
             advice = "They seem to be cut at a maximum length. Generate them again with a higher one."
-            yield from _about(_of(texts), "warning", text, advice)
+            yield from about(items_of(texts), "warning", text, advice)
         elif others and len(texts) >= MIN_TEXTS and share[system] - median(others) >= OPEN_SHARE_GAP:
             often = f"{share[system]:.0%} of the texts of {m.name(system)}"
             text = f"{often} end without closing punctuation, far more than those of others."
-            yield from _about(_of(texts), "warning", text, "Check whether they were cut off at a maximum length.")
+            yield from about(items_of(texts), "warning", text, "Check whether they were cut off at a maximum length.")
 
 
 def _maximum(texts: Sequence[CandidateText]) -> str:
@@ -507,7 +449,7 @@ def _lengths(m: Material) -> Iterator[LintFinding]:
             spread = max(median(off) / 0.6745, LEAST_SPREAD)
             odd += [text.item for text, far in zip(texts, off, strict=True) if far > OUTLIER_SCORE * spread]
     text = f"{counted(len(odd), 'text')} far shorter or longer than usual for their system."
-    yield from _about(odd, "note", text, "Check them: something may be missing or repeated.")
+    yield from about(odd, "note", text, "Check them: something may be missing or repeated.")
 
 
 def _ratios(m: Material) -> dict[str, float]:
@@ -542,7 +484,7 @@ def _plan(m: Material) -> Iterator[LintFinding]:
     planned = {line.item_id for line in m.plan}
     left = [item for item in m.items if item.external_id not in planned] if planned else []
     text = f"{counted(len(left), 'item')} without an annotator in the plan."
-    yield from _about(left, "warning", text, "Nobody will rate them. Add lines to the plan or leave the items out.")
+    yield from about(left, "warning", text, "Nobody will rate them. Add lines to the plan or leave the items out.")
 
 
 def _some(names: Sequence[str]) -> str:
