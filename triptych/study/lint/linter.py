@@ -1,6 +1,6 @@
-"""Findings for a lead before launch: texts and plans that would produce wrong data, most serious first. `lint` checks
-item drafts, `lint_study` a stored study. Nothing is changed, and only three findings prevent a launch: a missing
-candidate, an empty one, and a plan that splits into unconnected parts.
+"""The linter: runs all checks on item drafts, a file or a stored study; the most serious findings come first.
+
+Only three findings prevent a launch: a missing candidate, an empty one, and a plan that splits into unconnected parts.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from sqlmodel import Session
 
 from triptych.formats.model import ItemDraft
 from triptych.rubric.model import Rubric
-from triptych.stats.numbers import counted
 from triptych.storage.models import Purpose, Study, System
 from triptych.study import contents, lifecycle, pairing
 from triptych.study.check_items import sorted_out
 from triptych.study.lint.candidates import doubled, empty, groups_in_ids, identical, missing, repeated, trained_on
-from triptych.study.lint.findings import SEVERITIES, LintFinding, about
+from triptych.study.lint.findings import SEVERITIES, LintFinding
 from triptych.study.lint.giveaways import own_names, speaks_of_itself
 from triptych.study.lint.leftovers import leftovers
 from triptych.study.lint.lengths import cut_off, lengths
 from triptych.study.lint.material import Material
+from triptych.study.lint.plan_gaps import plan_gaps
 from triptych.study.pairing import PlanLine
 from triptych.study.settings import Formats, formats_of, settings_of
 from triptych.study.system_names import system_names
@@ -91,39 +91,11 @@ def gravest_first(findings: Sequence[LintFinding]) -> tuple[list[LintFinding], l
     return shown, list(findings[len(shown) :])
 
 
-# The plan
-
-
-def _plan(m: Material) -> Iterator[LintFinding]:
-    """If a plan's annotators share no item, a severe annotator cannot be distinguished from a weak system."""
-    if not m.plan and m.most_raters == 1:
-        text = "Every item is rated by one annotator, so no two annotators share an item."
-        advice = (
-            "Agreement cannot be computed, and a severe annotator cannot be distinguished from weak responses. "
-            "Give a subset of the items more annotators."
-        )
-        yield LintFinding("warning", text, advice)
-    parts = pairing.connected(m.plan)
-    if len(parts) > 1:
-        groups = "; ".join(_some(part.annotators) for part in parts[:4])
-        text = f"The plan falls into {len(parts)} parts that share no item: {groups}."
-        advice = "Give at least one item of each part to an annotator of another part, so that ratings can be compared."
-        yield LintFinding("grave", text, advice, blocking=True)
-    planned = {line.item_id for line in m.plan}
-    left = [item for item in m.items if item.external_id not in planned] if planned else []
-    text = f"{counted(len(left), 'item')} without an annotator in the plan."
-    yield from about(left, "warning", text, "Nobody will rate them. Add lines to the plan or leave the items out.")
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:4]) + (" …" if len(names) > 4 else "")
-
-
 Check = Callable[[Material], Iterator[LintFinding]]
 CHECKS: tuple[Check, ...] = (
     missing,
     empty,
-    _plan,
+    plan_gaps,
     trained_on,
     own_names,
     speaks_of_itself,
