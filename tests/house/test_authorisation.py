@@ -63,9 +63,10 @@ PAGES = ROOT / "pages"
 #   inner      other commands only
 DOORS = {
     "way in": """
-        people.links.accept_invitation people.logins.issue_sign_in_ticket people.panels.join_from_panel
-        people.logins.prolong people.signing_in.change_passcode people.signing_in.certain people.signing_in.first_lead
-        people.signing_in.invited_lead people.signing_in.lead people.signing_in.newcomer people.signing_in.returning
+        people.links.accept_invitation people.logins.issue_sign_in_ticket people.logins.prolong
+        people.panels.join_from_panel people.signing_in.certain people.signing_in.change_passcode
+        people.signing_in.first_lead people.signing_in.invited_lead people.signing_in.lead people.signing_in.newcomer
+        people.signing_in.returning
     """,
     "annotator": """
         annotate.comments.answer annotate.desk.lay annotate.entry_test.answer annotate.entry_test.hand_in
@@ -119,13 +120,11 @@ DOORS = {
         annotate.reservations.free_places
         annotate.reservations.free_workbook annotate.reservations.give_back_expired
         annotate.reservations.reserve annotate.reservations.reserve_for_workbook annotate.reservations.take_next
-        annotate.reservations.take_place exchange.import_ratings.write people.links.accept_as_lead
-        people.joining.annotator_called
-        people.links.end_links people.joining.join_open_study people.accounts.use_setup_ticket
-        people.logins.end_logins people.joining.enrol people.links.issue_link
-        people.accounts.new_person people.logins.issue_ticket people.logins.mark_used
-        people.passcodes.begin_try people.passcodes.forget_tries
-        people.tokens.revoke_all people.access_after_restore.keep_closed
+        annotate.reservations.take_place exchange.import_ratings.write people.access_after_restore.keep_closed
+        people.accounts.new_person people.accounts.use_setup_ticket people.joining.annotator_called
+        people.joining.enrol people.joining.join_open_study people.links.accept_as_lead people.links.end_links
+        people.links.issue_link people.logins.end_logins people.logins.issue_ticket people.logins.mark_used
+        people.passcodes.begin_try people.passcodes.forget_tries people.tokens.revoke_all
         people.roster.enrol_lead people.viewers.enrol_viewer privacy.scrub.forget_identity privacy.scrub.forget_words
         storage.events.record_baseline storage.events.write_pending storage.wiping.note_due_wipe storage.wiping.wipe
         storage.writes.add_events storage.writes.add_rows storage.writes.store_annotation
