@@ -20,7 +20,7 @@ from triptych.simulate.demo import HALF_DONE
 from triptych.simulate.planner import advise
 from triptych.stats.components import Components
 from triptych.stats.power import Plan
-from triptych.study import lint
+from triptych.study.lint import linter
 
 MEGABYTES = 2**20
 ITEMS = 3_000
@@ -70,7 +70,7 @@ def _refuse(content: bytes, name: str) -> None:
 
 def linting(rounds: int) -> Figure:
     rubric, items = load_rubric(shipped_rubrics()[HALF_DONE]), long_items()
-    taken = milliseconds(lambda: lint.lint(rubric, items, ()), rounds)
+    taken = milliseconds(lambda: linter.lint(rubric, items, ()), rounds)
     note = f"{ITEMS:,} items of three candidates of 60 words"
     return at_most("linter before launch", "ms", taken, 1000, note=note)
 

@@ -15,10 +15,10 @@ from bench.server import ROOT
 from triptych import settings
 from triptych.annotate import onboarding
 from triptych.formats import ItemDraft, read_items
-from triptych.people import accounts
+from triptych.people import accounts, joining, logins
 from triptych.rubric.files import load_rubric, shipped_rubrics
 from triptych.rubric.model import Rubric
-from triptych.storage import database
+from triptych.storage import database, schema
 from triptych.storage.models import Access, Person, StudyState
 from triptych.study import lifecycle
 from triptych.study.persons import Who
@@ -50,7 +50,7 @@ def _led(home: Path) -> Iterator[tuple[Session, Person]]:
     home.mkdir(parents=True, exist_ok=True)
     with _at_home(home):
         engine = database.open_engine(settings.database_url())
-        database.migrate(engine)
+        schema.migrate(engine)
         with database.writing(engine) as session:
             yield session, accounts.create_lead(session, "Bench", "a passcode for benchmarks only")
         engine.dispose()
@@ -114,12 +114,12 @@ def _items(count: int) -> Sequence[ItemDraft]:
 
 def _join(session: Session, study: lifecycle.Study, name: str) -> dict[str, str]:
     """The cookie of an invited annotator who has read the instructions."""
-    person = accounts.annotator_called(session, study, name)
+    person = joining.annotator_called(session, study, name)
     who = Who(person.id, person.pseudonym, person.role, person.name, 0)
     onboarding.read_instructions(session, study, who, onboarding.wording_of(study))
     return _sign_in(session, person)
 
 
 def _sign_in(session: Session, person: Person) -> dict[str, str]:
-    ticket = accounts.issue_sign_in_ticket(session, person)
-    return {COOKIE: cookie_value(accounts.use_ticket(session, ticket))}
+    ticket = logins.issue_sign_in_ticket(session, person)
+    return {COOKIE: cookie_value(logins.use_ticket(session, ticket))}

@@ -14,8 +14,8 @@ from components.shell.line import say_unknown_address, watch_line
 from components.shell.places import FORMER, PLACES
 from components.sign_in import account, ahead
 from triptych.languages.language import _, message
-from triptych.people import accounts
-from triptych.storage.database import DatabaseUnavailable
+from triptych.people import panels
+from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study.persons import Who
 from triptych.web import budgets
 
@@ -74,7 +74,7 @@ def entrance(who: Who | None) -> tuple[str, str] | None:
     if "setup" in st.query_params and who is None:
         return "everyone/setup.py", "Set up"
     with state.reading() as session:
-        comes_from_panel = accounts.panel_study(session, st.query_params.to_dict())
+        comes_from_panel = panels.panel_study(session, st.query_params.to_dict())
     if comes_from_panel:
         return "everyone/panel.py", _("Welcome")
     return None

@@ -30,7 +30,7 @@ from sqlmodel import Session
 
 from bench.postgres import postgres_binaries, throw_away_postgres
 from triptych import clock
-from triptych.storage import database
+from triptych.storage import database, schema
 from triptych.storage.models import Role, Study, StudyState
 from triptych.study import lifecycle
 from triptych.study.persons import Who
@@ -133,7 +133,7 @@ def ready_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An empty, migrated file. A test's database is a copy of it: thirty times faster than to migrate."""
     path = tmp_path_factory.mktemp("ready") / "triptych.db"
     engine = database.open_engine(f"sqlite:///{path}")
-    database.migrate(engine)
+    schema.migrate(engine)
     engine.dispose()
     path.chmod(0o600)  # as a started app makes it
     return path
@@ -146,7 +146,7 @@ def postgres_admin(postgres: str) -> Iterator[Connection]:
     with admin.connect() as connection:
         connection.execute(text("CREATE DATABASE ready"))
         engine = database.open_engine(f"{postgres}/ready")
-        database.migrate(engine)
+        schema.migrate(engine)
         engine.dispose()
         yield connection
     admin.dispose()
@@ -169,7 +169,7 @@ def sqlite_engine(tmp_path: Path, ready_sqlite: Path) -> Iterator[Engine]:
 def module_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     """One SQLite database for all tests of a module, each of which rolls back what it wrote."""
     engine = database.open_engine(f"sqlite:///{tmp_path_factory.mktemp('module') / 'triptych.db'}")
-    database.migrate(engine)
+    schema.migrate(engine)
     yield engine
     engine.dispose()
 

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
         TriptychError,
     )
     from triptych.scripting.client import Client, StudyClient, connect, open
-    from triptych.storage.database import DatabaseUnavailable
+    from triptych.storage.unavailable import DatabaseUnavailable
 
 _ERRORS = ("Conflict", "ImportRefused", "InvalidRubric", "NotAllowed", "NotFound", "SignedOut", "TriptychError")
 # name → its module, which is imported when a script first uses it: nobody else needs pandas for `import triptych`
 _MODULES = {
     **dict.fromkeys(("Client", "StudyClient", "connect", "open"), "triptych.scripting.client"),
     **dict.fromkeys(_ERRORS, "triptych.errors"),
-    "DatabaseUnavailable": "triptych.storage.database",
+    "DatabaseUnavailable": "triptych.storage.unavailable",
 }
 __all__ = [
     "Client",

@@ -13,8 +13,8 @@ from components.shell.uploads import content_of
 from triptych.errors import ImportRefused
 from triptych.formats.model import Problem
 from triptych.people import invitations
-from triptych.people.accounts import LONGEST_NAME
 from triptych.people.invitations import Guest, GuestList, Invited
+from triptych.people.names import LONGEST_NAME
 from triptych.results.progress import Overview
 from triptych.stats.numbers import counted
 from triptych.storage.models import Access, Role, Study

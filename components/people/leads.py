@@ -12,8 +12,9 @@ from components.people.people_table import choose_member, leads_table
 from components.shell import state
 from components.shell.choices import certain
 from components.shell.clearing import clear
-from triptych.people import accounts, invitations, roster
+from triptych.people import invitations, roster
 from triptych.people.invitations import Invited
+from triptych.people.names import LONGEST_NAME
 from triptych.people.roster import Member
 from triptych.storage.models import Role, Study
 from triptych.study.persons import Who
@@ -57,7 +58,7 @@ def _add(study: Study, actor: str) -> None:
     name_of_form = f"add-lead-{study.slug}"
     key = state.numbered(name_of_form)
     with st.form(key, border=False):
-        name = st.text_input("Name they sign in with", max_chars=accounts.LONGEST_NAME)
+        name = st.text_input("Name they sign in with", max_chars=LONGEST_NAME)
         if state.form_button("Add", key):
             state.run_command(roster.add_lead, study, name, actor, done="The study has another lead.")
             state.renew(name_of_form)

@@ -15,8 +15,9 @@ from components.shell.clearing import clear
 from components.shell.words import moment
 from triptych.people import invitations
 from triptych.people import viewers as seats
-from triptych.people.accounts import INVITATION_LIFE, LONGEST_NAME
 from triptych.people.invitations import Invited
+from triptych.people.links import INVITATION_LIFE
+from triptych.people.names import LONGEST_NAME
 from triptych.people.roster import Member
 from triptych.storage.models import Role, Study
 from triptych.study.persons import Who

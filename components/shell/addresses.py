@@ -7,8 +7,8 @@ from urllib.parse import urlencode, urlsplit
 import streamlit as st
 
 from triptych.people import places
-from triptych.people.accounts import panel_of
 from triptych.storage.models import Study
+from triptych.study.settings import settings_of
 from triptych.web.origins import configured
 
 THIS_COMPUTER = {"127.0.0.1", "localhost", "::1"}
@@ -44,7 +44,7 @@ def personal_address(secret: str) -> str:
 
 def panel_address(study: Study) -> str:
     """The address template for a panel, in Prolific's notation: the panel replaces text in double braces."""
-    panel = panel_of(study)
+    panel = settings_of(study).panel
     filled_in = f"{panel.id_param}={{{{%{panel.id_param}%}}}}&{panel.session_param}={{{{%{panel.session_param}%}}}}"
     if panel.proof == "secret":
         filled_in += f"&{panel.proof_param}={places.key_of(study)}"

@@ -6,7 +6,8 @@ import streamlit as st
 
 from components.shell import state
 from triptych.privacy import erasure
-from triptych.storage.database import DatabaseUnavailable, Wiped
+from triptych.storage.unavailable import DatabaseUnavailable
+from triptych.storage.wiping import Wiped
 
 UNCLEARED = "left in the files"
 REASONS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from components.shell import state
 from triptych.storage import traces
-from triptych.storage.database import DatabaseUnavailable
+from triptych.storage.unavailable import DatabaseUnavailable
 
 
 def show(error: Exception) -> bool:

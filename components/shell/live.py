@@ -12,8 +12,8 @@ import streamlit as st
 
 from components.shell import state
 from triptych.storage import events
-from triptych.storage.database import DatabaseUnavailable
 from triptych.storage.models import Study
+from triptych.storage.unavailable import DatabaseUnavailable
 
 POLL_SECONDS = 3
 CPU_SHARE = 0.08  # of a core, for all open pages of a study together

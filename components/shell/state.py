@@ -23,7 +23,7 @@ from triptych import clock
 from triptych.errors import NotFound, SignedOut, StudyFull, TriptychError
 from triptych.languages import language
 from triptych.languages.language import _, message
-from triptych.people import accounts, languages, signing_in
+from triptych.people import languages, logins, signing_in
 from triptych.people.signing_in import Browser
 from triptych.storage import database
 from triptych.storage.models import Person, Role, Study
@@ -124,10 +124,10 @@ def identify() -> Who | None:
     who = _identified.who = current_person()
     if who is not None and not take(RAN_BY_ITSELF):
         with reading() as session:
-            end = accounts.later_end(session, who)
+            end = logins.later_end(session, who)
         if end:
             with writing() as session:
-                accounts.prolong(session, who, end)
+                logins.prolong(session, who, end)
     language.use(language.ENGLISH)  # leads' pages are in English
     if who is None or who.role == Role.annotator:
         speak(who)
@@ -371,7 +371,7 @@ def sign_in_by(identify: Callable[[], Person | tuple[Person, str]], study: str =
         person, code = result if isinstance(result, tuple) else (result, None)
         with writing() as session:
             languages.carry(session, person, recall(CHOSEN_LANGUAGE))
-            return Arrival(accounts.issue_sign_in_ticket(session, person), code, study)
+            return Arrival(logins.issue_sign_in_ticket(session, person), code, study)
 
     arrival = _unless_too_often(command)
     if arrival:
@@ -395,7 +395,7 @@ def _unless_too_often(command: Callable[[], T]) -> T | None:
 def passcode_is_fresh(who: Who) -> bool:
     """Whether the lead typed their passcode in the last 15 minutes, when signing in or in this tab."""
     with reading() as session:
-        return accounts.passcode_is_fresh(session, who, recall(PASSCODE_TYPED_AT))
+        return logins.passcode_is_fresh(session, who, recall(PASSCODE_TYPED_AT))
 
 
 def certainty(who: Who, passcode: str) -> Certainty | None:

@@ -11,8 +11,8 @@ from triptych.errors import ImportRefused
 from triptych.formats import ItemFile
 from triptych.rubric.model import Rubric
 from triptych.stats.numbers import counted
-from triptych.study import lint
-from triptych.study.lint import LintFinding
+from triptych.study.lint import linter
+from triptych.study.lint.findings import LintFinding
 from triptych.study.settings import Formats
 
 FINDINGS = "item_findings"
@@ -28,13 +28,13 @@ def item_findings(file: ItemFile, rubric: Rubric, formats: Formats, common: Sequ
     read_before = state.recall(FINDINGS)
     if read_before is None or read_before[0] != (file, rubric, formats):
         try:
-            read_before = ((file, rubric, formats), lint.lint_file(rubric, file.items, formats))
+            read_before = ((file, rubric, formats), linter.lint_file(rubric, file.items, formats))
         except ImportRefused as refusal:
             state.say(str(refusal))
             return tuple(common)
         state.remember(FINDINGS, read_before)
     findings = {finding: _is_ticked(finding, common) for finding in read_before[1]}
-    graver, folded = lint.gravest_first([finding for finding, is_ticked in findings.items() if not is_ticked])
+    graver, folded = linter.gravest_first([finding for finding, is_ticked in findings.items() if not is_ticked])
     asked = {""}
     for finding in graver:
         _draw(finding)

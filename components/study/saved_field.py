@@ -20,8 +20,8 @@ import streamlit as st
 from components.shell import state
 from components.shell.words import clock_time
 from triptych.errors import TriptychError
-from triptych.storage.database import DatabaseUnavailable
 from triptych.storage.models import Study, StudyState
+from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study import saved_setting
 from triptych.study.design import FIXED
 from triptych.study.persons import Who

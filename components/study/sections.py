@@ -10,8 +10,9 @@ import streamlit as st
 from components.shell import state
 from components.study.saved_field import SettingsSheet, css_key
 from triptych.storage.models import Study
-from triptych.study import checklist, lint
+from triptych.study import checklist
 from triptych.study.checklist import CheckPoint, Mark, SetupSection
+from triptych.study.lint import linter
 from triptych.study.settings import settings_of
 
 LAUNCH = "Launch"
@@ -31,7 +32,7 @@ def points_of(study: Study, version: int) -> list[CheckPoint]:
     place, asked = f"findings-{study.slug}", (version, study.raters_per_item, settings_of(study).common_names)
     with state.reading() as session:
         if state.recall(place, (None,))[0] != asked:
-            state.remember(place, (asked, lint.lint_study(session, study)))
+            state.remember(place, (asked, linter.lint_study(session, study)))
         return checklist.points(session, study, state.recall(place)[1])
 
 

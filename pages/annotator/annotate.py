@@ -19,8 +19,8 @@ from triptych.annotate.assignments import NoItem
 from triptych.annotate.instructions import instructions_for
 from triptych.annotate.onboarding import Ending, Stage, Step
 from triptych.errors import TriptychError
-from triptych.people import accounts
-from triptych.storage.database import DatabaseUnavailable
+from triptych.people import joining
+from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study import lifecycle
 from triptych.study.settings import Consent, Ethics
 
@@ -47,7 +47,7 @@ def answer(sheet: admission.Sheet, question: str) -> None:
 def draw(step: Step) -> None:
     match step:
         case Step(stage=Stage.consent, consent=Consent() as text, ethics=Ethics() as ethics):
-            agree = (accounts.consent, text.version)
+            agree = (joining.consent, text.version)
             consent.ask(text, ethics, lambda: run(*agree), lambda: run(onboarding.refuse))
         case Step(stage=Stage.instructions):
             with state.reading() as session:

@@ -12,8 +12,8 @@ from components.shell.words import moment
 from triptych.languages.language import _, message, ngettext
 from triptych.privacy import erasure, personal_data, withdrawal
 from triptych.privacy.personal_data import Part
-from triptych.storage.database import DatabaseUnavailable
 from triptych.storage.models import Study, StudyState
+from triptych.storage.unavailable import DatabaseUnavailable
 
 STORED_NOTE = message(
     "Stored about you: your name and e-mail address if you or the lead gave them, a pseudonym, when you joined and "

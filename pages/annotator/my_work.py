@@ -17,7 +17,7 @@ from triptych.annotate import assignments, comments, progress
 from triptych.annotate.comments import OwnThread
 from triptych.annotate.own_items import OwnItem, own_items
 from triptych.languages.language import _, message
-from triptych.people import accounts
+from triptych.people import joining, panels, shared_accounts
 from triptych.people.membership import AnnotatorMembership, membership_of
 from triptych.storage.models import Study
 from triptych.study import lifecycle
@@ -34,7 +34,7 @@ def go(study: Study) -> None:
 
 def join(study: Study) -> None:
     # callbacks run before the page checks the person, who may have signed out in another tab since the last run
-    if state.current_person() == who and state.run_command(accounts.join, study, who):
+    if state.current_person() == who and state.run_command(joining.join, study, who):
         go(study)
 
 
@@ -95,9 +95,9 @@ with state.reading() as session:
         )
         for s in studies
     ]
-    open_now = [] if accounts.came_from_panel(session, who) else lifecycle.open_to_all(session)
+    open_now = [] if panels.came_from_panel(session, who) else lifecycle.open_to_all(session)
     new = sorted((s for s in open_now if s not in studies), key=lambda study: study.slug != linked)
-    others = [study for study in new if study.slug == linked or accounts.may_join(session, study, who)]
+    others = [study for study in new if study.slug == linked or shared_accounts.may_join(session, study, who)]
 own, demos = ([part for part in parts if part[0].demo == is_demo] for is_demo in (False, True))
 joinable, to_try = ([study for study in others if study.demo == is_demo] for is_demo in (False, True))
 for part in own:

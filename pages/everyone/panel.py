@@ -7,23 +7,23 @@ import streamlit as st
 from components.shell import state
 from components.shell.entrance import ask_before_changing_person, column
 from triptych.languages.language import _
-from triptych.people import accounts
-from triptych.people.accounts import panel_of
+from triptych.people import panels
 from triptych.storage.models import Person
 from triptych.study import lifecycle
+from triptych.study.settings import settings_of
 
 parameters = st.query_params.to_dict()
 with state.reading() as session:
     study = lifecycle.by_slug(session, parameters["study"])
-    panel = panel_of(study)
+    panel = settings_of(study).panel
     participant = parameters.get(panel.id_param, "")
-    person_id = accounts.panel_person(session, study, participant)
+    person_id = panels.panel_person(session, study, participant)
 
 
 def join() -> Person:
     visit, proof = parameters.get(panel.session_param, ""), parameters.get(panel.proof_param, "")
     with state.writing() as session:
-        return accounts.join_from_panel(session, study, panel.name, participant, visit, proof)
+        return panels.join_from_panel(session, study, panel.name, participant, visit, proof)
 
 
 with column(_("Welcome")):

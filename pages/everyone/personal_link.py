@@ -8,7 +8,7 @@ from components.shell import state
 from components.shell.entrance import ask_before_changing_person, column
 from triptych.errors import NotAllowed
 from triptych.languages.language import _
-from triptych.people import accounts, signing_in
+from triptych.people import links, signing_in
 from triptych.people.passcodes import SHORTEST
 from triptych.storage.models import Person, Role
 
@@ -19,7 +19,7 @@ def leads_to() -> tuple[Person | None, str]:
     """The link's person and study; None for an invalid link, which is reported when it is opened."""
     try:
         with state.reading() as session:
-            return accounts.invited(session, secret), accounts.invited_to(session, secret).slug
+            return links.invited(session, secret), links.invited_to(session, secret).slug
     except NotAllowed:
         return None, ""
 
@@ -35,7 +35,7 @@ def choose_passcode() -> None:
 
 def accept() -> Person:
     with state.writing() as session:
-        return accounts.accept_invitation(session, secret)
+        return links.accept_invitation(session, secret)
 
 
 with column(_("Welcome")):

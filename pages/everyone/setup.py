@@ -8,6 +8,7 @@ from components.shell import state
 from components.shell.entrance import column
 from triptych.errors import NotAllowed
 from triptych.people import accounts, signing_in
+from triptych.people.names import LONGEST_NAME
 from triptych.people.passcodes import SHORTEST
 
 secret = st.query_params["setup"]
@@ -22,7 +23,7 @@ except NotAllowed as refusal:
 
 with column("Set up Triptych", "Create the first lead account. Leads run studies, see results and invite annotators."):
     with st.form("setup", border=False):
-        name = st.text_input("Your name", max_chars=accounts.LONGEST_NAME, autocomplete="username")
+        name = st.text_input("Your name", max_chars=LONGEST_NAME, autocomplete="username")
         label = f"Choose a passcode ({SHORTEST} characters or more)"
         passcode = st.text_input(label, type="password", autocomplete="new-password")
         if state.form_button("Create the account", "setup", type="primary", width="stretch"):

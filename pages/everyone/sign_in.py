@@ -9,7 +9,7 @@ from components.shell.entrance import column, continue_as
 from components.shell.words import DEMO_NOTE
 from triptych.errors import NotAllowed, NotFound, StudyNotOpen
 from triptych.languages.language import _
-from triptych.people import accounts, identities, signing_in
+from triptych.people import accounts, identities, joining, names, signing_in
 from triptych.storage.models import Study
 from triptych.study import lifecycle
 
@@ -45,7 +45,7 @@ def why_closed() -> str:
         return ""
     try:
         with state.reading() as session:
-            accounts.refuse_unless_for_all(lifecycle.by_slug(session, linked))
+            joining.refuse_unless_for_all(lifecycle.by_slug(session, linked))
     except (NotFound, StudyNotOpen, NotAllowed) as refusal:
         return str(refusal)
     return ""
@@ -62,7 +62,7 @@ def take_part(studies: list[Study], why_not: str) -> None:
         slug = choose(studies, "join_study")
         if all(study.demo for study in studies):
             st.caption(_(DEMO_NOTE))
-        name = st.text_input(_("Your name"), max_chars=accounts.LONGEST_NAME, autocomplete="name")
+        name = st.text_input(_("Your name"), max_chars=names.LONGEST_NAME, autocomplete="name")
         st.caption(_("Only the lead of the study sees your name. In results you appear under a pseudonym."))
         if chosen := sent(_("Start"), "take_part", studies, slug):
             state.sign_in_by(lambda: signing_in.newcomer(state.engine(), chosen, name), chosen)
@@ -74,7 +74,7 @@ def come_back(studies: list[Study]) -> None:
         return
     with st.form("come_back", border=False):
         slug = choose(studies, "return_study")
-        name = st.text_input(_("Your name in this study"), max_chars=accounts.LONGEST_NAME, autocomplete="name")
+        name = st.text_input(_("Your name in this study"), max_chars=names.LONGEST_NAME, autocomplete="name")
         code = st.text_input(_("Return code"), placeholder="XXXX-XXXX", max_chars=20, autocomplete="off")
         st.caption(_("Lost it? The lead of your study can send you a personal link."))
         if chosen := sent(_("Continue"), "come_back", studies, slug):
@@ -89,7 +89,7 @@ def lead(has_lead: bool) -> None:
         )
         return
     with st.form("lead", border=False):
-        name = st.text_input(_("Name"), max_chars=accounts.LONGEST_NAME, autocomplete="username")
+        name = st.text_input(_("Name"), max_chars=names.LONGEST_NAME, autocomplete="username")
         passcode = st.text_input(_("Passcode"), type="password", autocomplete="current-password")
         if state.form_button(_("Sign in"), "lead", type="primary", width="stretch"):
             state.sign_in_by(lambda: signing_in.lead(state.engine(), name, passcode, state.browser()))
@@ -99,7 +99,7 @@ linked = st.query_params.get("study") or None
 why_not, identity = why_closed(), state.identity()
 with state.reading() as session:
     open_now = named(lifecycle.open_to_all(session))
-    launched = named(accounts.studies_to_return_to(session))
+    launched = named(joining.studies_to_return_to(session))
     has_lead = accounts.has_lead(session)
     is_known = bool(identity) and identities.identified(session, identity) is not None
 

@@ -16,7 +16,7 @@ from triptych.annotate.annotations import SetAsideMessage
 from triptych.annotate.assignments import Assigned, NoItem
 from triptych.annotate.drafts import DraftMessage, Refusal
 from triptych.errors import AlreadySubmitted, InvalidAnnotation, NotFound, OpenElsewhere, StudyNotOpen
-from triptych.people import accounts
+from triptych.people import logins
 from triptych.storage import events
 from triptych.storage.database import reading, writing
 from triptych.storage.models import (
@@ -166,9 +166,7 @@ def test_a_draft_needs_number_pen_login_and_an_open_study(engine, make_study):
         study, _, (who, other) = make_study(session)
         work = assigned(session, study, who)
         login, other_login = (
-            accounts.use_ticket(
-                session, accounts.issue_sign_in_ticket(session, session.get_one(Person, person.person_id))
-            )
+            logins.use_ticket(session, logins.issue_sign_in_ticket(session, session.get_one(Person, person.person_id)))
             for person in (who, other)
         )
     assert not drafts.save_next_draft(engine, login, draft(work, 1))  # not known to this process yet
@@ -191,7 +189,7 @@ def test_a_draft_needs_number_pen_login_and_an_open_study(engine, make_study):
     assert not drafts.save_next_draft(engine, login, draft(work, 3))
     with writing(engine) as session:
         lifecycle.set_state(session, study, StudyState.open, "lead")
-        accounts.sign_out(session, present(accounts.who_is(session, login)))
+        logins.sign_out(session, present(logins.who_is(session, login)))
     assert not drafts.save_next_draft(engine, login, draft(work, 3))
 
 

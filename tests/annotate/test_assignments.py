@@ -21,8 +21,9 @@ from triptych.annotate.assignments import NoItem
 from triptych.annotate.candidate_order import balanced_order
 from triptych.annotate.reservations import Assigned
 from triptych.storage import database
-from triptych.storage.database import DatabaseUnavailable, reading, writing
+from triptych.storage.database import reading, writing
 from triptych.storage.models import Assignment, Candidate, Item, Person, Slot, Study, StudyState
+from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 

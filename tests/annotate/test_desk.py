@@ -13,7 +13,7 @@ from triptych.annotate.assignments import NoItem
 from triptych.annotate.logged import LoggedAnnotation
 from triptych.errors import InvalidAnnotation, NotFound, SignedOut
 from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
-from triptych.people import accounts
+from triptych.people import logins
 from triptych.rubric.files import shipped_rubrics
 from triptych.storage import events
 from triptych.storage.database import writing
@@ -152,8 +152,8 @@ def test_a_foreign_item_and_an_ended_login_are_distinguished(engine, make_study)
             with pytest.raises(SignedOut):
                 assignments.asked_by(session, unknown, token)
         own_token = desk.lay(session, study, other).view.work.token
-        assert assignments.asked_by(session, login, own_token) == (accounts.who_is(session, login), study)
-        accounts.sign_out(session, present(accounts.who_is(session, login)))
+        assert assignments.asked_by(session, login, own_token) == (logins.who_is(session, login), study)
+        logins.sign_out(session, present(logins.who_is(session, login)))
         with pytest.raises(SignedOut):
             assignments.asked_by(session, login, own_token)
 

@@ -29,7 +29,7 @@ from triptych.annotate.onboarding import Stage
 from triptych.annotate.reservations import Assigned
 from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, StudyNotOpen
 from triptych.operations import verify
-from triptych.people import accounts
+from triptych.people import joining
 from triptych.people.membership import membership_of
 from triptych.rubric.files import load_rubric, shipped_rubrics
 from triptych.storage import events
@@ -92,7 +92,7 @@ def test_each_step_waits_for_the_one_before(make):
         onboarding.read_instructions(session, study, who, onboarding.wording_of(study))
     with pytest.raises(Conflict):
         entry_test.answer(session, study, who, "one", "b")
-    accounts.consent(session, study, who, consent.version)
+    joining.consent(session, study, who, consent.version)
     assert at(session, study, who) == Stage.instructions
     assert assignments.current(session, study, who) is NoItem.entry
     onboarding.read_instructions(session, study, who, onboarding.wording_of(study))
@@ -203,7 +203,7 @@ def test_refusing_consent_ends_with_a_code_and_no_item(make):
 
 def test_a_changed_consent_text_is_asked_again(make):
     session, study, who = make(consent=Consent(text="Agree?"))
-    accounts.consent(session, study, who, Consent(text="Agree?").version)
+    joining.consent(session, study, who, Consent(text="Agree?").version)
     onboarding.read_instructions(session, study, who, onboarding.wording_of(study))
     work = assigned(session, study, who)
 
@@ -272,7 +272,7 @@ def test_a_lead_readmits_an_annotator_and_the_log_says_why(make):
         exclusions.let_in(session, study, who.pseudonym, " ", "P-lead")
     exclusions.let_in(session, study, who.pseudonym, "pressed the wrong button", "P-lead")
     assert at(session, study, who) == Stage.consent
-    accounts.consent(session, study, who, onboarding.step(session, study, who).consent.version)
+    joining.consent(session, study, who, onboarding.step(session, study, who).consent.version)
     onboarding.read_instructions(session, study, who, onboarding.wording_of(study))
     entry_test.start(session, study, who)
     answer_all(session, study, who, RIGHT | {"one": "a"})

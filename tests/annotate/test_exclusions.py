@@ -19,7 +19,7 @@ from triptych.errors import Conflict, NotAllowed, NotFound, TriptychError
 from triptych.exchange import exports
 from triptych.formats.writers.model import EVERYTHING
 from triptych.operations import verify
-from triptych.people import accounts, roster
+from triptych.people import joining, roster
 from triptych.privacy import withdrawal
 from triptych.results.frame.counted import mostly_ignored
 from triptych.results.frame.model import Counted
@@ -39,6 +39,7 @@ from triptych.storage.models import (
     Workbook,
 )
 from triptych.study import design, saved_setting
+from triptych.study.settings import settings_of
 
 REASON = "answers at random"
 
@@ -73,7 +74,7 @@ def consent_says(session, study, what: str) -> None:
 
 def enter(session, study, who) -> None:
     """Consents to the current text and reads the instructions."""
-    accounts.consent(session, study, who, accounts.settings_of(study).consent.version)
+    joining.consent(session, study, who, settings_of(study).consent.version)
     own = (Membership.study_id == study.id) & (Membership.person_id == who.person_id)
     session.execute(update(Membership).where(own).values(instructions_read_at=clock.now()))
 
@@ -253,7 +254,7 @@ def test_a_withdrawn_annotator_gets_no_item_and_stores_nothing(sqlite_engine, ma
         with pytest.raises(Conflict):
             withdrawal.withdraw(session, study, anna.pseudonym, lead.pseudonym)
         with pytest.raises(NotAllowed):
-            accounts.consent(session, study, anna, accounts.settings_of(study).consent.version)
+            joining.consent(session, study, anna, settings_of(study).consent.version)
         assert isinstance(assignments.current(session, study, anna), assignments.NoItem)
         with pytest.raises(TriptychError):
             resubmit(session, anna, work, full_answers(), 30.0)
@@ -264,13 +265,13 @@ def test_a_consent_names_the_text_that_was_read(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, lead, (anna, _) = make_study(session)
         consent_says(session, study, "keep")
-        old = accounts.settings_of(study).consent.version
-        accounts.consent(session, study, anna, old)
+        old = settings_of(study).consent.version
+        joining.consent(session, study, anna, old)
         consent_says(session, study, "delete")
         with pytest.raises(Conflict, match="read it again"):
-            accounts.consent(session, study, anna, old)
+            joining.consent(session, study, anna, old)
         with pytest.raises(NotFound):
-            accounts.consent(session, study, lead, old)
+            joining.consent(session, study, lead, old)
         by_name = {member.pseudonym: member for member in roster.members_of(session, study)}
 
     assert by_name[anna.pseudonym].consent == "outdated"

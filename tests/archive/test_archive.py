@@ -21,7 +21,7 @@ from triptych.archive import make
 from triptych.archive.make import ArchiveChoice, archive_study, texts_to_read
 from triptych.errors import Conflict, ImportRefused, NotAllowed
 from triptych.operations.verify import verify
-from triptych.people import accounts
+from triptych.people import joining
 from triptych.privacy import erasure, withdrawal
 from triptych.storage import database
 from triptych.storage.models import Candidate, Item, Person, Role, StudyState
@@ -63,7 +63,7 @@ def world(tmp_path_factory):
         for name, sharing in AGREED.items():
             study.settings = stored(changed(study, consent={"text": "Agree?", "sharing": sharing}))
             session.flush()
-            accounts.consent(session, study, people[name], settings_of(study).consent.version)
+            joining.consent(session, study, people[name], settings_of(study).consent.version)
         study.settings = stored(changed(study, consent={"not_needed": "tried"}))
         session.flush()
         for who in people.values():

@@ -21,10 +21,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from triptych.operations import backup
-from triptych.people import accounts
-from triptych.storage import database
-from triptych.storage.database import BUSY, WAITING, DatabaseBusy, patient, sqlite_path, writing
+from triptych.people import logins
+from triptych.storage import database, wiping
+from triptych.storage.database import WAITING, patient, sqlite_path, writing
 from triptych.storage.models import Person
+from triptych.storage.unavailable import BUSY, DatabaseBusy
 from triptych.web import api, routes, work
 from triptych.web.session import COOKIE, HEADER, HEADER_VALUE
 
@@ -90,10 +91,10 @@ def test_a_writer_behind_others_does_not_wait_for_ever(sqlite_engine, monkeypatc
 def test_a_writer_waits_for_a_connection_before_its_turn(sqlite_engine):
     """Downloads that nobody read took all of them, and the writer held the lock for thirty seconds."""
     locked = []
-    event.listen(sqlite_engine, "checkout", lambda *_: locked.append(database._write_lock.locked()))
+    event.listen(sqlite_engine, "checkout", lambda *_: locked.append(database.write_lock.locked()))
 
     write(sqlite_engine)
-    database.wipe(sqlite_engine, [])
+    wiping.wipe(sqlite_engine, [])
 
     assert set(locked) == {False}
 
@@ -104,7 +105,7 @@ def test_a_restore_takes_no_connection_of_others_in_its_turn(sqlite_engine, make
         make_study(session)
     path = backup.make(sqlite_engine).path
     locked = []
-    event.listen(sqlite_engine, "checkout", lambda *_: locked.append(database._write_lock.locked()))
+    event.listen(sqlite_engine, "checkout", lambda *_: locked.append(database.write_lock.locked()))
 
     backup.restore(sqlite_engine, path, "command line")
 
@@ -198,7 +199,7 @@ def test_the_list_of_own_items_holds_no_turn_to_write(sqlite_engine, make_study,
         study, _, (anna, _) = make_study(session)
         token = assigned(session, study, anna).token
         person = session.get_one(Person, anna.person_id)
-        login = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
+        login = logins.use_ticket(session, logins.issue_sign_in_ticket(session, person))
     monkeypatch.setattr(work, "web_engine", lambda: sqlite_engine)
     [items] = [route for route in work.WORK_ROUTES if route.path == "/desk/items"]
     list_items = cast(Any, items.endpoint).args[0]

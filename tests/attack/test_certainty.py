@@ -13,7 +13,7 @@ from helpers.studies import ROOT
 from sqlalchemy import select
 
 from triptych.operations import backup
-from triptych.people import accounts, roster
+from triptych.people import accounts, logins, roster
 from triptych.privacy import erasure
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Membership, Role, Study, StudyState
@@ -44,7 +44,7 @@ def at_the_desk(engine, make_study) -> tuple[Study, Who, str]:
         study, _, (anna, _) = make_study(session)
         ada = accounts.create_lead(session, "Ada", PASSCODE)
         roster.enrol_lead(session, study, ada, ada.pseudonym)
-        who = accounts.who_is(session, accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, ada)))
+        who = logins.who_is(session, logins.use_ticket(session, logins.issue_sign_in_ticket(session, ada)))
     backup.make(engine)
     assert who is not None
     return study, who, anna.pseudonym

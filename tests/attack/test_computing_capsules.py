@@ -13,7 +13,7 @@ from triptych.errors import ImportRefused, NotFound
 from triptych.operations import backup, capsule, earlier_head
 from triptych.operations.backup import BackupFailed
 from triptych.privacy import erasure
-from triptych.storage import database
+from triptych.storage import database, schema, sqlite_files
 from triptych.storage.database import writing
 
 TEXT = "printf('%.*c', 100, 'x')"  # a thousandth of what it could be
@@ -84,7 +84,7 @@ def import_changed(path, folder):
     try:
         capsule.open_capsule(path, elsewhere, "Dr New", "a long passcode 42")
     finally:
-        assert database.stored_version(elsewhere) is None
+        assert schema.stored_version(elsewhere) is None
         elsewhere.dispose()
 
 
@@ -110,7 +110,7 @@ def test_a_backup_is_read_only_if_its_tables_are_known(
     shutil.copy(backup.make(sqlite_engine).path, changed)
     with closing(sqlite3.connect(changed)) as file:
         file.executescript(put_in)
-    monkeypatch.setattr(database, "refuse_damaged", lambda *_: pytest.fail("computed"), raising=False)
+    monkeypatch.setattr(sqlite_files, "refuse_damaged", lambda *_: pytest.fail("computed"), raising=False)
 
     with pytest.raises(BackupFailed, match=reason):
         backup.restore(sqlite_engine, changed, "command line", alone=True)

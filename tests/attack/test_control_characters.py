@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 from components.results import item_review
 from triptych.annotate import desk, exclusions
 from triptych.errors import NotAllowed, NotFound
-from triptych.people import accounts, signing_in
+from triptych.people import logins, panels, signing_in
 from triptych.reports import snapshot
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Access
@@ -27,14 +27,14 @@ def study(engine: Engine, make_study):
 
 def test_an_address_with_nul_names_no_study(engine, study):
     with reading(engine) as session:
-        assert accounts.panel_study(session, {"study": NUL, "PROLIFIC_PID": "x"}) is None
+        assert panels.panel_study(session, {"study": NUL, "PROLIFIC_PID": "x"}) is None
         with pytest.raises(NotFound):
             lifecycle.by_slug(session, NUL)
 
 
 def test_a_participant_id_with_nul_is_nobody(engine, study):
     with reading(engine) as session:
-        assert accounts.panel_person(session, study, NUL) is None
+        assert panels.panel_person(session, study, NUL) is None
 
 
 def test_a_typed_nul_ends_in_a_sentence(engine, make_study):
@@ -79,4 +79,4 @@ def test_names_and_codes_with_control_characters_fit_nobody(engine, study, name)
         with pytest.raises(NotAllowed):
             come_in()
     with reading(engine) as session, pytest.raises(NotAllowed):
-        accounts.use_ticket(session, name)
+        logins.use_ticket(session, name)

@@ -14,8 +14,8 @@ from triptych.annotate import workbooks
 from triptych.people import roster
 from triptych.privacy import personal_data
 from triptych.storage import database
-from triptych.storage.database import DatabaseUnavailable
 from triptych.storage.models import Person, Role, Study
+from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.web import budgets, export, personal, routes
 
 WORKBOOK = "/workbook/{study}/1.xlsx"

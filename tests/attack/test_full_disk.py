@@ -15,7 +15,8 @@ import pytest
 from bench.client import PageFailed, PageSession
 from bench.server import running_app
 from bench.world import build_world
-from triptych.storage import database
+from triptych.storage import database, foreign_parts, schema, sqlite_files
+from triptych.storage.unavailable import FULL, UNREACHABLE, DatabaseUnavailable
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="prlimit is a call of Linux")
 EVERYTHING = resource.RLIM_INFINITY
@@ -44,8 +45,8 @@ def test_a_full_disk_refuses_in_a_sentence_and_loses_nothing(tmp_path, forked):
 
     assert [code for code, _ in refused] == [503] * 3
     assert {refusal.get("message", refusal.get("text")) for _, refusal in refused} <= {
-        database.UNREACHABLE,
-        database.FULL,
+        UNREACHABLE,
+        FULL,
     }
     assert status == 200
     assert " error " not in lines
@@ -78,7 +79,7 @@ def test_a_leads_file_needs_no_disk(tmp_path, forked):
 
 def test_an_upgrade_without_room_leaves_no_half_copy(tmp_path, monkeypatch):
     engine = database.open_engine(f"sqlite:///{tmp_path / 'triptych.db'}")
-    database.create_version(engine, "0013")
+    schema.create_version(engine, "0013")
     names: list[str] = []
 
     def fill(_: Path, copy: Path) -> None:
@@ -88,15 +89,15 @@ def test_an_upgrade_without_room_leaves_no_half_copy(tmp_path, monkeypatch):
         full.sqlite_errorcode = sqlite3.SQLITE_FULL
         raise full
 
-    monkeypatch.setattr(database, "copy_pages", fill)
-    with pytest.raises(database.DatabaseUnavailable, match="disk of the database is full"):
-        database.migrate(engine)
+    monkeypatch.setattr(sqlite_files, "copy_pages", fill)
+    with pytest.raises(DatabaseUnavailable, match="disk of the database is full"):
+        schema.migrate(engine)
     engine.dispose()
 
     [unfinished] = names
     assert unfinished.endswith(".part.db")
     assert not list(tmp_path.glob("*-before-*"))
-    assert database.stored_version(engine) == "0013"
+    assert schema.stored_version(engine) == "0013"
 
 
 def test_a_full_disk_makes_no_table_of_a_backup_unknown(tmp_path):
@@ -107,4 +108,4 @@ def test_a_full_disk_makes_no_table_of_a_backup_unknown(tmp_path):
         for made in (file, unwritten):
             made.execute("CREATE TABLE study (id)")
 
-        assert database.unknown_parts(backup, own) == []
+        assert foreign_parts.in_file(backup, own) == []

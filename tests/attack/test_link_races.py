@@ -12,7 +12,7 @@ from helpers.studies import personal_link
 from sqlalchemy import Engine, func, select, update
 
 from triptych.errors import Conflict, ImportRefused, NotAllowed, NotFound
-from triptych.people import accounts, invitations, passcodes, roster, signing_in, tokens
+from triptych.people import accounts, invitations, links, logins, panels, passcodes, roster, signing_in, tokens
 from triptych.scripting.calls import CALLS
 from triptych.scripting.messages import PersonalLinks
 from triptych.storage.database import reading, writing
@@ -92,7 +92,7 @@ def test_a_personal_link_used_at_once_lets_one_in(engine, make_study):
 
     def accept(_: int) -> int:
         with writing(engine) as session:
-            return accounts.accept_invitation(session, secret).id
+            return links.accept_invitation(session, secret).id
 
     assert len({*at_once(accept)} - {NotAllowed}) == 1
     assert people(engine, Role.annotator) == before
@@ -104,7 +104,7 @@ def test_a_leads_link_used_at_once_takes_one_passcode(engine, make_study, monkey
         study = session.get_one(Study, make_study(session, annotators=0)[0].id)
         lead = accounts.new_person(session, Role.lead, name="Bea")
         roster.enrol_lead(session, study, lead, "a lead")
-        secret = accounts.issue_link(session, study, lead.id)
+        secret = links.issue_link(session, study, lead.id)
     all_hashed = Barrier(TIMES)
     hashing = passcodes.hash_passcode
 
@@ -123,11 +123,11 @@ def test_a_leads_link_used_at_once_takes_one_passcode(engine, make_study, monkey
 def test_a_ticket_used_at_once_opens_one_login(engine, make_study):
     with writing(engine) as session:
         annotator = make_study(session)[2][0]
-        ticket = accounts.issue_sign_in_ticket(session, session.get_one(Person, annotator.person_id))
+        ticket = logins.issue_sign_in_ticket(session, session.get_one(Person, annotator.person_id))
 
     def use(_: int) -> str:
         with writing(engine) as session:
-            return accounts.use_ticket(session, ticket)
+            return logins.use_ticket(session, ticket)
 
     assert at_once(use).count(NotAllowed) == TIMES - 1
     with reading(engine) as session:
@@ -157,11 +157,11 @@ def test_a_link_that_was_ended_opens_nothing(engine, make_study, made_for_anothe
     with writing(engine) as session:
         study = make_study(session, annotators=0)[0]
         secret = personal_link(session, session.get_one(Study, study.id), "Berta")
-        person = accounts.invited(session, secret)
+        person = links.invited(session, secret)
         if made_for_another_study:
-            accounts.end_links(session, person.id, session.get_one(Study, study.id))
+            links.end_links(session, person.id, session.get_one(Study, study.id))
         else:
-            accounts.end_links(session, person.id)
+            links.end_links(session, person.id)
 
     assert (
         at_once(lambda _: signing_in.invited_lead(engine, secret, "correct horse battery")).count(NotAllowed) == TIMES
@@ -200,7 +200,7 @@ def test_a_panel_id_arriving_in_several_studies_is_one_person(engine, make_study
         together.wait()
         with writing(engine) as session:
             study = lifecycle.by_slug(session, studies[number][0].slug)
-            return accounts.join_from_panel(session, study, "prolific", "5f1", "s1").id
+            return panels.join_from_panel(session, study, "prolific", "5f1", "s1").id
 
     assert len({*at_once(arrive)}) == 1
     assert people(engine, Role.annotator) == 1

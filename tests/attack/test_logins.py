@@ -14,7 +14,7 @@ from sqlmodel import Session
 from bench.client import our_headers
 from bench.server import Server, running_app
 from bench.world import World, build_world
-from triptych.people import accounts, invitations, viewers
+from triptych.people import invitations, links, logins, viewers
 from triptych.people.signing_in import UNKNOWN
 from triptych.storage import database
 from triptych.storage.models import Person, Role, Study
@@ -38,7 +38,7 @@ class Served:
     def ticket(self) -> str:
         with database.writing(self.engine) as session:
             lead = session.scalars(select(Person).where(Person.role == Role.lead)).one()
-            return accounts.issue_sign_in_ticket(session, lead)
+            return logins.issue_sign_in_ticket(session, lead)
 
     def sign_in(self, **headers: str) -> Answer:
         sent = {**our_headers(self.url), "X-Triptych-Ticket": self.ticket(), "Content-Length": "0", **headers}
@@ -73,7 +73,7 @@ def test_a_revoked_login_loses_its_open_sockets(served):
     with open_socket(served.url, mine) as ended, open_socket(served.url, others) as going_on:
         with database.writing(served.engine) as session:
             person = session.scalars(select(Person).where(Person.name == "Annotator 0")).one()
-            accounts.end_logins(session, person.id)
+            logins.end_logins(session, person.id)
         assert is_closed(ended)
         going_on.settimeout(0.1)
         with pytest.raises(TimeoutError):
@@ -100,7 +100,7 @@ def test_withdrawing_a_seat_closes_the_viewers_open_pages(served):
     with database.writing(served.engine) as session:
         study = session.scalars(select(Study)).one()
         link = invitations.invite_one(session, study, "Hana", "", Role.viewer, "L").secret
-        viewer = accounts.invited(session, link).pseudonym
+        viewer = links.invited(session, link).pseudonym
     mine = {"Cookie": f"{COOKIE}={session_value(served, viewer)}", "Origin": served.url}
     with open_socket(served.url, mine) as page:
         with database.writing(served.engine) as session:
@@ -115,7 +115,7 @@ def session_value(served: Served, pseudonym: str = "") -> str:
         patch.setenv("TRIPTYCH_SECRET", SECRET)
         with database.writing(served.engine) as session:
             person = session.scalars(select(Person).where(whose)).one()
-            login = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
+            login = logins.use_ticket(session, logins.issue_sign_in_ticket(session, person))
         return cookies.cookie_value(login)
 
 
@@ -177,11 +177,11 @@ def test_a_persons_oldest_logins_end(sqlite_engine, make_study):
         people = [session.get_one(Person, who.person_id) for who in make_study(session)[2]]
         anna, berta = ([_signed_in(session, person) for _ in range(12)] for person in people)
 
-        assert accounts.live_logins(session, [*anna, *berta]) == {*anna[2:], *berta[2:]}
+        assert logins.live_logins(session, [*anna, *berta]) == {*anna[2:], *berta[2:]}
 
 
 def _signed_in(session: Session, person: Person) -> str:
-    return accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
+    return logins.use_ticket(session, logins.issue_sign_in_ticket(session, person))
 
 
 @pytest.mark.parametrize("value", ["", "x", "AAAAAAAAAAAAAAAA-1", "AAAAAAAAAAAAAAAA-1.forged"])

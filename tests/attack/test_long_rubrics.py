@@ -7,10 +7,11 @@ from functools import partial
 import pytest
 from helpers.studies import draft_items
 
-from triptych.people import accounts
+from triptych.people import accounts, logins
 from triptych.rubric import files, yaml_text
 from triptych.rubric.files import EMPTY_RUBRIC
-from triptych.storage.database import DatabaseUnavailable, writing
+from triptych.storage.database import writing
+from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study import lifecycle
 from triptych.web import rubrics, work
 
@@ -22,7 +23,7 @@ def parsed(engine, monkeypatch):
         lead = accounts.create_lead(session, "Ada", "correct horse battery")
         plan = lifecycle.StudyPlan(title="A draft", seed="fixed")
         study = lifecycle.create_study(session, plan, EMPTY_RUBRIC, draft_items(2), lead.pseudonym, lead.id)
-        secret = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, lead))
+        secret = logins.use_ticket(session, logins.issue_sign_in_ticket(session, lead))
         base = files.text_hash(lifecycle.rubric_text(session, study))
     files.read_sheet.cache_clear()
     text = EMPTY_RUBRIC.replace("My rubric", "Slow")
@@ -55,7 +56,7 @@ def test_a_text_of_somebody_else_is_not_read(parsed, engine):
     _, message, in_use = parsed
     with writing(engine) as session:
         other = accounts.create_lead(session, "Bea", "correct horse battery")
-        secret = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, other))
+        secret = logins.use_ticket(session, logins.issue_sign_in_ticket(session, other))
 
     assert rubrics._rubric(secret, message).status_code == 409
     assert not in_use

@@ -17,7 +17,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from bench.client import PageSession
 from bench.server import Server, running_app
 from bench.world import World, build_world
-from triptych.storage.database import DatabaseUnavailable
+from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.web import messages
 from triptych.web.messages import LATER_CODE, LONGEST, MOST_ENTRIES, TOO_BIG_CODE, UNREADABLE_CODE, Unwanted
 

@@ -11,7 +11,7 @@ from helpers.present import present
 from sqlalchemy import text
 
 from triptych.errors import NotAllowed
-from triptych.people import accounts, passcodes, signing_in
+from triptych.people import accounts, joining, logins, passcodes, signing_in
 from triptych.people.signing_in import UNKNOWN, Browser
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Access, Person
@@ -99,7 +99,7 @@ def test_only_as_many_guesses_hash_as_there_are_slots(sqlite_engine, slow_hasher
         for _ in range(passcodes.HASHES_AT_ONCE):
             assert slow_hasher.entered.acquire(timeout=PATIENCE)
         slow_hasher.go_on.set()
-        assert {attempt.result(PATIENCE) for attempt in trying} == {accounts.WRONG_PASSCODE}
+        assert {attempt.result(PATIENCE) for attempt in trying} == {signing_in.WRONG_PASSCODE}
 
     assert slow_hasher.most == passcodes.HASHES_AT_ONCE <= 4
 
@@ -144,7 +144,7 @@ def test_tries_at_the_same_moment_count_each(engine, move_clock):
     with ThreadPoolExecutor(12) as pool:
         answers = list(pool.map(lambda _: guess(engine), range(12)))
 
-    assert answers.count(accounts.WRONG_PASSCODE) <= passcodes.FREE_TRIES + 1
+    assert answers.count(signing_in.WRONG_PASSCODE) <= passcodes.FREE_TRIES + 1
 
 
 def test_a_try_waits_for_another_of_the_same_account(postgres_engine):
@@ -181,7 +181,7 @@ def test_a_passcode_changed_during_a_sign_in_opens_nothing(sqlite_engine, lead):
         accounts.reset_passcode(session, "Ada", "another passcode")
 
     with pytest.raises(NotAllowed), writing(sqlite_engine) as session:
-        accounts.issue_sign_in_ticket(session, checked)
+        logins.issue_sign_in_ticket(session, checked)
 
 
 def test_the_first_lead_is_hashed_between_transactions(sqlite_engine, monkeypatch):
@@ -210,40 +210,40 @@ def can_write(engine) -> None:
 
 def test_a_leads_login_ends_after_twelve_idle_hours(sqlite_engine, lead, move_clock):
     with writing(sqlite_engine) as session:
-        secret = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, lead))
+        secret = logins.use_ticket(session, logins.issue_sign_in_ticket(session, lead))
     move_clock(hours=11)
     with writing(sqlite_engine) as session:
-        who = accounts.signed_in(session, secret)
-        accounts.prolong(session, who, present(accounts.later_end(session, who)))
-        assert accounts.later_end(session, who) is None
+        who = logins.signed_in(session, secret)
+        logins.prolong(session, who, present(logins.later_end(session, who)))
+        assert logins.later_end(session, who) is None
     move_clock(hours=11)
     with reading(sqlite_engine) as session:
-        assert accounts.who_is(session, secret)
+        assert logins.who_is(session, secret)
     move_clock(hours=1, seconds=1)
     with reading(sqlite_engine) as session:
-        assert accounts.who_is(session, secret) is None
+        assert logins.who_is(session, secret) is None
 
 
 def test_no_use_keeps_a_login_for_over_two_weeks(sqlite_engine, lead, move_clock):
     with writing(sqlite_engine) as session:
-        secret = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, lead))
+        secret = logins.use_ticket(session, logins.issue_sign_in_ticket(session, lead))
     for _ in range(14 * 3 - 1):
         move_clock(hours=8)
         with writing(sqlite_engine) as session:
-            who = accounts.signed_in(session, secret)
-            end = accounts.later_end(session, who)
+            who = logins.signed_in(session, secret)
+            end = logins.later_end(session, who)
             if end:
-                accounts.prolong(session, who, end)
+                logins.prolong(session, who, end)
     move_clock(hours=8)
     with reading(sqlite_engine) as session:
-        assert accounts.who_is(session, secret) is None
+        assert logins.who_is(session, secret) is None
 
 
 def test_an_annotators_login_lives_on_idle(sqlite_engine, make_study, move_clock):
     with writing(sqlite_engine) as session:
         study = make_study(session, annotators=0, access=Access.open)[0]
-        person, _ = accounts.join_open_study(session, study, "Anna")
-        secret = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
+        person, _ = joining.join_open_study(session, study, "Anna")
+        secret = logins.use_ticket(session, logins.issue_sign_in_ticket(session, person))
     move_clock(days=13)
     with reading(sqlite_engine) as session:
-        assert accounts.who_is(session, secret)
+        assert logins.who_is(session, secret)

@@ -16,7 +16,7 @@ from sqlalchemy import select
 
 from triptych import clock
 from triptych.errors import NotAllowed, StudyFull
-from triptych.people import accounts, places
+from triptych.people import logins, panels, places
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Access, Assignment, AssignmentState, Item, Membership, PanelIdentity, Study
 from triptych.study import lifecycle
@@ -47,7 +47,7 @@ def adjust(engine, study: Study, **panel) -> Study:
 def arrive(engine, study: Study, name: str, proof: str = ""):
     with writing(engine) as session:
         here = session.get_one(Study, study.id)
-        return accounts.join_from_panel(session, here, "prolific", name, "s", proof)
+        return panels.join_from_panel(session, here, "prolific", name, "s", proof)
 
 
 def fill(engine, study: Study) -> list:
@@ -240,10 +240,10 @@ def test_a_panel_page_of_such_an_id_says_so(study, name):
 def test_a_session_id_is_stored_without_control_characters(engine, study):
     with writing(engine) as session:
         here = session.get_one(Study, study.id)
-        accounts.join_from_panel(session, here, "prolific", "sent", "a\0\u202e\x1b" + "b" * 1000)
+        panels.join_from_panel(session, here, "prolific", "sent", "a\0\u202e\x1b" + "b" * 1000)
 
     with reading(engine) as session:
-        assert session.scalars(select(PanelIdentity.session_id)).one() == "a" + "b" * (accounts.LONGEST_PANEL_ID - 1)
+        assert session.scalars(select(PanelIdentity.session_id)).one() == "a" + "b" * (panels.LONGEST_PANEL_ID - 1)
 
 
 def test_an_endless_session_id_is_not_normalised_whole(engine, study, monkeypatch):
@@ -257,7 +257,7 @@ def test_an_endless_session_id_is_not_normalised_whole(engine, study, monkeypatc
     monkeypatch.setattr(unicodedata, "normalize", normalize)
     with writing(engine) as session:
         here = session.get_one(Study, study.id)
-        accounts.join_from_panel(session, here, "prolific", "sent", "a" + "\u0300\u0316" * 15_000)
+        panels.join_from_panel(session, here, "prolific", "sent", "a" + "\u0300\u0316" * 15_000)
 
     assert 0 < max(lengths) <= 1000
 
@@ -297,8 +297,8 @@ def test_a_panel_address_asks_before_it_changes_the_annotator(monkeypatch, engin
 def test_a_panel_address_of_the_same_person_asks_nothing(monkeypatch, engine, study):
     person = arrive(engine, study, "5f1")
     with writing(engine) as session:
-        secret = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
-        be(monkeypatch, accounts.who_is(session, secret))
+        secret = logins.use_ticket(session, logins.issue_sign_in_ticket(session, person))
+        be(monkeypatch, logins.who_is(session, secret))
     test = app(study=study.slug, PROLIFIC_PID="5f1", SESSION_ID="s")
 
     with writing(engine) as session:

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 import triptych as tt
-from triptych import settings
+from triptych import clock, settings
 from triptych.cli import main
 from triptych.errors import UnsafeDatabase
 from triptych.operations import backup
 from triptych.scripting import home as home_of_scripts
-from triptych.storage import database, host, private, traces
+from triptych.storage import database, host, private, schema, traces
 from triptych.storage.models import Study
 
 SOMEBODY, THIS_USER = 4321, 1234
@@ -46,7 +46,7 @@ def somebody_elses(monkeypatch):
 
 def test_a_link_starts_no_second_server_on_a_database(home, tmp_path):
     engine = database.open_engine(settings.database_url())
-    database.migrate(engine)
+    schema.migrate(engine)
     (tmp_path / "linked.db").symlink_to(home / "triptych.db")
     linked = database.open_engine(f"sqlite:///{tmp_path / 'linked.db'}")
 
@@ -94,7 +94,7 @@ def test_commands_write_into_no_database_of_another_user(home, somebody_elses, m
 
 def test_no_backup_goes_to_a_folder_of_another_user(home, tmp_path, somebody_elses, make_study):
     engine = database.open_engine(settings.database_url())
-    database.migrate(engine)
+    schema.migrate(engine)
     theirs = tmp_path / "theirs"
     theirs.mkdir()
     (home / "backups").symlink_to(theirs)
@@ -136,12 +136,12 @@ def test_a_link_in_place_of_a_copy_overwrites_nothing(home, tmp_path, monkeypatc
     with closing(sqlite3.connect(victim)) as file:
         file.execute("CREATE TABLE precious (a)")
     engine = database.open_engine(settings.database_url())
-    database.create_version(engine, "0013")
-    (home / f"triptych-before-{database.HEAD}-{moment:%Y%m%d-%H%M%S}.part.db").symlink_to(victim)
-    monkeypatch.setattr(database.clock, "now", lambda: moment)
+    schema.create_version(engine, "0013")
+    (home / f"triptych-before-{schema.HEAD}-{moment:%Y%m%d-%H%M%S}.part.db").symlink_to(victim)
+    monkeypatch.setattr(clock, "now", lambda: moment)
 
     with pytest.raises(FileExistsError):
-        database.migrate(engine)
+        schema.migrate(engine)
 
     with closing(sqlite3.connect(victim)) as file:
         assert file.execute("SELECT name FROM sqlite_master").fetchall() == [("precious",)]
@@ -151,7 +151,7 @@ def test_a_link_in_place_of_a_copy_overwrites_nothing(home, tmp_path, monkeypatc
 def test_no_script_calls_the_port_of_a_killed_app(home):
     """Another user may have taken it, and would read the call while a long command holds the database."""
     engine = database.open_engine(settings.database_url())
-    database.migrate(engine)
+    schema.migrate(engine)
     (home / home_of_scripts.FILE).write_text('{"url": "http://127.0.0.1:1", "key": "triptych-home_x"}')
 
     with database.lock_server(engine), pytest.raises(tt.NotFound, match="not a running app"):
@@ -186,7 +186,7 @@ def victim(tmp_path) -> Path:
 @pytest.mark.parametrize("words", [["study", "list"], ["data", "migrate"]])
 def test_a_journal_of_another_user_deletes_nothing(home, victim, somebody_elses, make_study, capsys, words):
     engine = database.open_engine(settings.database_url())
-    database.migrate(engine)
+    schema.migrate(engine)
     with database.writing(engine) as session:
         make_study(session)
     engine.dispose()
@@ -202,7 +202,7 @@ def test_a_journal_of_another_user_deletes_nothing(home, victim, somebody_elses,
 
 def test_a_write_ahead_log_of_another_user_is_not_applied(home, somebody_elses, capsys):
     engine = database.open_engine(settings.database_url())
-    database.migrate(engine)
+    schema.migrate(engine)
     engine.dispose()
     log = home / "triptych.db-wal"
     log.write_bytes(b"theirs")

@@ -32,7 +32,7 @@ from triptych.annotate import entry_test, onboarding
 from triptych.cli import main
 from triptych.operations import earlier_head, fold, verify
 from triptych.operations.fold import PLAIN
-from triptych.people import accounts
+from triptych.people import joining
 from triptych.storage import events
 from triptych.storage.database import open_engine, writing
 from triptych.storage.events import CARRIED, EventKind
@@ -262,7 +262,7 @@ def test_a_later_baseline_hides_no_added_row(attacked, name):
 def test_a_baseline_during_an_entry_test_adds_nothing(attacked):
     study = attacked.scalars(select(Study)).one()
     who = join(attacked, study, add_person(attacked, "late"))
-    accounts.consent(attacked, study, who, CONSENT.version)
+    joining.consent(attacked, study, who, CONSENT.version)
     onboarding.read_instructions(attacked, study, who, onboarding.wording_of(study))
     entry_test.start(attacked, study, who)
     entry_test.answer(attacked, study, who, "one", "b")

@@ -11,7 +11,7 @@ from sqlalchemy import Engine, select
 from sqlmodel import Session
 
 from triptych.errors import NotAllowed, NotFound
-from triptych.people import accounts, invitations, roster, tokens, viewers
+from triptych.people import accounts, invitations, joining, links, roster, tokens, viewers
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Event, Membership, Role, Study, StudyState
 from triptych.study import lifecycle
@@ -94,14 +94,14 @@ def test_nobody_joins_a_draft_that_is_deleted_meanwhile(postgres_engine, make_st
         seen = lifecycle.led_by(session, lead, draft.slug)
         with writing(postgres_engine) as other:
             lifecycle.delete_draft(other, draft, lead)
-        accounts.annotator_called(session, seen, "Anna")
+        joining.annotator_called(session, seen, "Anna")
 
 
 def test_no_action_begun_before_the_removal_is_stored_after_it(postgres_engine, make_study):
     """On SQLite the removal waits for the action, since only one transaction writes at a time."""
     with writing(postgres_engine) as session:
         study, staying, leaving = two_leads(session, make_study)
-        anna = accounts.annotator_called(session, study, "Anna")
+        anna = joining.annotator_called(session, study, "Anna")
 
     with pytest.raises(NotFound, match="no longer lead"), writing(postgres_engine) as session:
         link = roster.new_link(
@@ -110,7 +110,7 @@ def test_no_action_begun_before_the_removal_is_stored_after_it(postgres_engine, 
         remove(postgres_engine, study, staying, leaving)
 
     with pytest.raises(NotAllowed), reading(postgres_engine) as session:
-        accounts.invited(session, link)
+        links.invited(session, link)
 
 
 def test_leads_remove_themselves_with_their_tokens(engine, make_study):

@@ -15,10 +15,11 @@ from components.shell import backups
 from triptych.cli import main
 from triptych.operations import backup
 from triptych.operations.backup import BackupFailed
-from triptych.storage import database
+from triptych.storage import database, sqlite_files
 from triptych.storage.database import reading, writing
 from triptych.storage.events import EventKind
 from triptych.storage.models import Event, Person, Study
+from triptych.storage.unavailable import DatabaseBusy
 
 ACTOR = "command line"
 
@@ -111,7 +112,7 @@ def test_a_damaged_database_is_put_back_when_nothing_is_restored(sqlite_engine, 
         stored.write_bytes(b"half")
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr(database, "overwrite_sqlite", no_room)
+    monkeypatch.setattr(sqlite_files, "overwrite_sqlite", no_room)
     with pytest.raises(BackupFailed, match="disk is full"):
         backup.restore(sqlite_engine, path, ACTOR, alone=True)
 
@@ -131,13 +132,13 @@ def test_a_backup_without_its_list_leaves_no_list(sqlite_engine, study, monkeypa
 
 def test_an_interrupted_restore_is_in_the_log(sqlite_engine, study, monkeypatch):
     path = backup.make(sqlite_engine).path
-    overwrite = database.overwrite_sqlite
+    overwrite = sqlite_files.overwrite_sqlite
 
     def then_killed(engine: Engine, source: Path) -> None:
         overwrite(engine, source)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(database, "overwrite_sqlite", then_killed)
+    monkeypatch.setattr(sqlite_files, "overwrite_sqlite", then_killed)
     with pytest.raises(KeyboardInterrupt):
         backup.restore(sqlite_engine, path, ACTOR, alone=True)
 
@@ -166,7 +167,7 @@ def test_nothing_is_stored_between_the_last_backup_and_a_restore(sqlite_engine, 
     monkeypatch.setattr(backup, "_state_before", then_somebody_submits)
     backup.restore(sqlite_engine, path, ACTOR)
 
-    assert isinstance(refused[0], database.DatabaseBusy)
+    assert isinstance(refused[0], DatabaseBusy)
     submit()
     assert titles(sqlite_engine) == ["Another"]
 
@@ -197,7 +198,7 @@ def test_a_backup_on_a_read_only_disk_is_restored(sqlite_engine, study, tmp_path
         assert not str(name).endswith(str(kept)), "opened for writing"
         return connect(name, *values, **options)
 
-    monkeypatch.setattr(database.sqlite3, "connect", as_read_only)
+    monkeypatch.setattr(sqlite3, "connect", as_read_only)
     assert backup.restore(sqlite_engine, kept, ACTOR, alone=True).name == "backup.db"
     assert [path.name for path in kept.parent.iterdir()] == ["backup.db"]
 

@@ -11,7 +11,7 @@ from sqlalchemy import select
 from sqlmodel import Session
 
 from triptych.errors import NotAllowed
-from triptych.people import accounts, invitations, places, roster
+from triptych.people import invitations, joining, links, logins, panels, places, roster, shared_accounts
 from triptych.privacy import personal_data
 from triptych.storage.database import writing
 from triptych.storage.models import Access, Login, Person, Role, Study
@@ -34,8 +34,8 @@ def make_both(session: Session, make_study: Any, access: Access) -> tuple[tuple[
 
 
 def signed_in(session: Session, person: Person) -> Who:
-    login = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
-    who = accounts.who_is(session, login)
+    login = logins.use_ticket(session, logins.issue_sign_in_ticket(session, person))
+    who = logins.who_is(session, login)
     assert who is not None
     return who
 
@@ -52,14 +52,14 @@ def test_an_account_joins_no_study_of_other_leads(session, make_study):
     """A lead who kept somebody's link could read and rate as them in every study that they joined later."""
     (mine, me), (theirs, lead) = make_both(session, make_study, Access.open)
     [invited] = invitations.invite_all(session, mine, [invitations.Guest(1, "Anna", None, Role.annotator)], "L")
-    anna = accounts.accept_invitation(session, invited.secret)
+    anna = links.accept_invitation(session, invited.secret)
     who = signed_in(session, anna)
 
     with pytest.raises(NotAllowed, match="other leads"):
-        accounts.join(session, theirs, who)
+        joining.join(session, theirs, who)
     lead_too(session, mine, lead)
     lead_too(session, theirs, me)
-    accounts.join(session, theirs, who)
+    joining.join(session, theirs, who)
 
     assert studies_of(session, anna) == {"Mine", "Theirs"}
 
@@ -68,13 +68,13 @@ def test_an_account_of_a_demo_study_leaves_its_links_behind(session, make_study)
     """Any lead may invite people to a demo study."""
     (demo, _), (theirs, _) = make_both(session, make_study, Access.open)
     demo.demo = True
-    anna = accounts.annotator_called(session, demo, "Anna")
-    link = accounts.issue_link(session, demo, anna.id)
-    anothers, own = (signed_in(session, accounts.accept_invitation(session, link)) for _ in range(2))
-    accounts.join(session, theirs, own)
+    anna = joining.annotator_called(session, demo, "Anna")
+    link = links.issue_link(session, demo, anna.id)
+    anothers, own = (signed_in(session, links.accept_invitation(session, link)) for _ in range(2))
+    joining.join(session, theirs, own)
 
     with pytest.raises(NotAllowed, match="not valid"):
-        accounts.accept_invitation(session, link)
+        links.accept_invitation(session, link)
     live = select(Login.id).where(Login.person_id == anna.id, Login.revoked_at.is_(None))
     assert session.scalars(live).all() == [own.login_id] != [anothers.login_id]
 
@@ -83,8 +83,8 @@ def test_an_account_of_a_demo_study_leaves_its_links_behind(session, make_study)
 def test_no_lead_gets_a_link_into_studies_of_others(session, make_study, issue):
     """Accounts in two studies exist from earlier versions, and a demo study is of all leads."""
     (mine, me), (theirs, lead) = make_both(session, make_study, Access.invited)
-    anna = accounts.annotator_called(session, mine, "Anna")
-    accounts.enrol(session, theirs, anna.id, anna.pseudonym)
+    anna = joining.annotator_called(session, mine, "Anna")
+    joining.enrol(session, theirs, anna.id, anna.pseudonym)
     people = anna.pseudonym if issue is roster.new_link else [anna.pseudonym]
 
     with pytest.raises(NotAllowed, match="a study that you do not lead"):
@@ -96,10 +96,10 @@ def test_no_lead_gets_a_link_into_studies_of_others(session, make_study, issue):
 def test_no_panel_has_the_name_of_another_studys_ids(session, make_study):
     """Such a study kept this id's owner out of the other one, at each visit."""
     (mine, _), (theirs, _) = make_both(session, make_study, Access.panel)
-    accounts.join_from_panel(session, mine, "prolific", "5f1", "s1")
-    accounts.join_from_panel(session, mine, f"prolific ({theirs.slug})", "5f1", "s1")
+    panels.join_from_panel(session, mine, "prolific", "5f1", "s1")
+    panels.join_from_panel(session, mine, f"prolific ({theirs.slug})", "5f1", "s1")
 
-    person = accounts.join_from_panel(session, theirs, "prolific", "5f1", "s2")
+    person = panels.join_from_panel(session, theirs, "prolific", "5f1", "s2")
 
     assert studies_of(session, person) == {"Theirs"}
     with pytest.raises(ValueError, match="pattern"):
@@ -112,14 +112,14 @@ def test_a_panels_id_opens_no_account_of_other_leads(session, make_study):
     theirs.settings = {"panel": {"proof": "signature"}}
     session.flush()
     signature = hmac.digest(places.key_of(theirs).encode(), b"5f1", "sha256").hex()
-    first = accounts.join_from_panel(session, theirs, "prolific", "5f1", "s1", signature)
+    first = panels.join_from_panel(session, theirs, "prolific", "5f1", "s1", signature)
 
-    pretended = accounts.join_from_panel(session, mine, "prolific", "5f1", "s2")
+    pretended = panels.join_from_panel(session, mine, "prolific", "5f1", "s2")
 
     assert studies_of(session, pretended) == {"Mine"}
-    assert accounts.join_from_panel(session, mine, "prolific", "5f1", "s3").id == pretended.id
-    assert accounts.panel_person(session, mine, "5f1") == pretended.id
-    assert accounts.join_from_panel(session, theirs, "prolific", "5f1", "s4", signature).id == first.id
+    assert panels.join_from_panel(session, mine, "prolific", "5f1", "s3").id == pretended.id
+    assert panels.panel_person(session, mine, "5f1") == pretended.id
+    assert panels.join_from_panel(session, theirs, "prolific", "5f1", "s4", signature).id == first.id
     [own] = personal_data.of_member(session, mine, pretended.pseudonym)["panel_ids"]
     assert (own["id"], own["session"]) == ("5f1", "s3")
 
@@ -136,42 +136,42 @@ def share(session: Session, make_study: Any, access: Access) -> tuple[tuple[Stud
 def test_a_link_opens_no_study_whose_leads_differ_since(session, make_study, change):
     """The leads of its study may have kept it, or issue a further one."""
     (mine, me), (theirs, lead) = share(session, make_study, Access.invited)
-    anna = accounts.annotator_called(session, mine, "Anna")
-    accounts.enrol(session, theirs, anna.id, anna.pseudonym)
+    anna = joining.annotator_called(session, mine, "Anna")
+    joining.enrol(session, theirs, anna.id, anna.pseudonym)
     link = roster.new_link(session, mine, anna.pseudonym, lead.pseudonym)
-    assert not accounts.shut_out(session, mine)
+    assert not shared_accounts.shut_out(session, mine)
     if change == "another lead here":
         lead_too(session, mine, add_person(session, "new", Role.lead))
     else:
         roster.remove_lead(session, theirs, me.pseudonym, sure(lead))
 
     with pytest.raises(NotAllowed, match="a study with other leads"):
-        accounts.accept_invitation(session, link)
+        links.accept_invitation(session, link)
     with pytest.raises(NotAllowed, match="the same people lead both"):
         roster.new_link(session, mine, anna.pseudonym, lead.pseudonym)
-    assert (accounts.shut_out(session, mine), accounts.shut_out(session, theirs)) == ({anna.id}, set())
-    assert accounts.accept_invitation(session, roster.new_link(session, theirs, anna.pseudonym, lead.pseudonym))
+    assert (shared_accounts.shut_out(session, mine), shared_accounts.shut_out(session, theirs)) == ({anna.id}, set())
+    assert links.accept_invitation(session, roster.new_link(session, theirs, anna.pseudonym, lead.pseudonym))
 
 
 def test_a_panel_opens_no_study_whose_leads_differ_since(session, make_study):
     """A lead stands for the panel: they know its ids, and the key of their signatures."""
     (mine, _), (theirs, _) = share(session, make_study, Access.panel)
-    first = accounts.join_from_panel(session, mine, "prolific", "5f1", "s1")
-    assert accounts.join_from_panel(session, theirs, "prolific", "5f1", "s2").id == first.id
+    first = panels.join_from_panel(session, mine, "prolific", "5f1", "s1")
+    assert panels.join_from_panel(session, theirs, "prolific", "5f1", "s2").id == first.id
     lead_too(session, mine, add_person(session, "new", Role.lead))
 
     with pytest.raises(NotAllowed, match="a study with other leads"):
-        accounts.join_from_panel(session, mine, "prolific", "5f1", "s3")
-    assert accounts.join_from_panel(session, theirs, "prolific", "5f1", "s4").id == first.id
+        panels.join_from_panel(session, mine, "prolific", "5f1", "s3")
+    assert panels.join_from_panel(session, theirs, "prolific", "5f1", "s4").id == first.id
 
 
 def test_a_demo_link_opens_no_study_of_others(session, make_study):
     """Any lead may have issued it before the account joined the other study."""
     (demo, _), (theirs, _) = make_both(session, make_study, Access.open)
-    anna = accounts.annotator_called(session, demo, "Anna")
-    link = accounts.issue_link(session, demo, anna.id)
+    anna = joining.annotator_called(session, demo, "Anna")
+    link = links.issue_link(session, demo, anna.id)
     demo.demo = True
-    accounts.enrol(session, theirs, anna.id, anna.pseudonym)
+    joining.enrol(session, theirs, anna.id, anna.pseudonym)
 
     with pytest.raises(NotAllowed, match="a study with other leads"):
-        accounts.accept_invitation(session, link)
+        links.accept_invitation(session, link)

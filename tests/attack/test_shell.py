@@ -29,8 +29,9 @@ from triptych.errors import ImportRefused, NotAllowed, NotFound
 from triptych.formats.ratings.roles import read_mapping
 from triptych.operations import earlier_head
 from triptych.privacy import erasure, withdrawal
-from triptych.storage import database, outputs
+from triptych.storage import outputs, wiping
 from triptych.storage.database import reading, writing
+from triptych.storage.unavailable import DatabaseUnavailable
 
 
 @pytest.mark.parametrize("words", [["data", "verify"], ["study", "list"], ["data", "backup"]])
@@ -385,10 +386,10 @@ def test_a_disk_full_while_rewriting_is_called_that(sqlite_engine, monkeypatch):
             error.sqlite_errorcode = sqlite3.SQLITE_FULL
             raise error
 
-    monkeypatch.setattr(database, "_driver_connection", lambda _: Full())
+    monkeypatch.setattr(wiping, "driver_connection", lambda _: Full())
 
-    with pytest.raises(database.DatabaseUnavailable, match="The disk of the database is full"):
-        database.wipe(sqlite_engine, [])
+    with pytest.raises(DatabaseUnavailable, match="The disk of the database is full"):
+        wiping.wipe(sqlite_engine, [])
 
 
 @pytest.mark.parametrize("words", [["study", "list", "x\r\x1b[8m\u202e"], ["study", "list", "--x\x1b[8m\u202e"]])

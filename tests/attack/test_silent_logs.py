@@ -15,13 +15,14 @@ from pathlib import Path
 import pytest
 from helpers import browser
 from helpers.studies import ROOT, add_person
-from sqlalchemy import text
+from sqlalchemy import Engine, create_engine, text
 
 from triptych.errors import NotFound
 from triptych.operations import doctor as examination
-from triptych.storage import database, traces
+from triptych.storage import database, schema, traces
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Role
+from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.web.session import COOKIE
 
 chromium = browser.chromium
@@ -178,7 +179,7 @@ def test_an_error_has_the_same_id_wherever_it_is_reported():
     assert traces.store(error) == traces.store(error)
 
 
-def fill(engine: database.Engine) -> None:
+def fill(engine: Engine) -> None:
     with writing(engine) as session:
         session.execute(text("PRAGMA max_page_count=1"))
         session.execute(text("CREATE TABLE more (x)"))
@@ -189,20 +190,20 @@ def test_full_locked_and_read_only_databases_are_told_apart(sqlite_engine, tmp_p
     path = tmp_path / "triptych.db"
     monkeypatch.setitem(database.PRAGMAS, "busy_timeout", 50)
     sentences = {}
-    with pytest.raises(database.DatabaseUnavailable) as caught:
+    with pytest.raises(DatabaseUnavailable) as caught:
         fill(sqlite_engine)
     sentences["disk"] = str(caught.value)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         patient = database.open_engine(f"sqlite:///{path}")
-        with pytest.raises(database.DatabaseUnavailable) as caught, writing(patient) as session:
+        with pytest.raises(DatabaseUnavailable) as caught, writing(patient) as session:
             add_person(session, "somebody")
     sentences["busy"] = str(caught.value)
-    engine = database.open_to_read(f"sqlite:///{path}")
-    with pytest.raises(database.DatabaseUnavailable) as refused, writing(engine) as session:
+    engine = schema.open_to_read(f"sqlite:///{path}")
+    with pytest.raises(DatabaseUnavailable) as refused, writing(engine) as session:
         add_person(session, "somebody")
     sentences["read-only"] = str(refused.value)
-    with pytest.raises(database.DatabaseUnavailable) as caught, reading(absent_engine(tmp_path)) as session:
+    with pytest.raises(DatabaseUnavailable) as caught, reading(absent_engine(tmp_path)) as session:
         session.execute(text("SELECT 1"))
     sentences["does not answer"] = str(caught.value)
 
@@ -212,5 +213,5 @@ def test_full_locked_and_read_only_databases_are_told_apart(sqlite_engine, tmp_p
     assert all("What was saved is safe" in sentence for sentence in sentences.values())
 
 
-def absent_engine(tmp_path: Path) -> database.Engine:
-    return database.create_engine(f"sqlite:///{tmp_path}/no/such/folder.db")
+def absent_engine(tmp_path: Path) -> Engine:
+    return create_engine(f"sqlite:///{tmp_path}/no/such/folder.db")

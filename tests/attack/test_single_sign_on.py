@@ -16,8 +16,9 @@ from sqlmodel import Session
 from bench.client import our_headers
 from bench.server import Server, running_app
 from bench.world import World, build_world
+from triptych import settings
 from triptych.errors import Conflict, NotAllowed, NotFound, TriptychError
-from triptych.people import accounts, identities
+from triptych.people import accounts, identities, logins
 from triptych.settings import UnsafeSettings
 from triptych.storage import database
 from triptych.storage.models import Login, Person, Role
@@ -97,7 +98,7 @@ def test_without_the_setting_the_header_means_nothing(monkeypatch):
         monkeypatch.delenv(name, raising=False)
 
     assert ADA in arrives(ADA, PROVED, peer="192.0.2.1")
-    assert accounts.settings.identity_header() == ""
+    assert settings.identity_header() == ""
 
 
 @pytest.mark.parametrize(
@@ -169,25 +170,25 @@ def test_an_identity_belongs_to_one_person_with_an_account(session, people):
 def test_taking_an_identity_away_signs_them_out(session, people):
     lead = people[0]
     identities.give(session, lead.pseudonym, "ada")
-    secret = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, lead))
-    assert accounts.live_logins(session, [secret])
+    secret = logins.use_ticket(session, logins.issue_sign_in_ticket(session, lead))
+    assert logins.live_logins(session, [secret])
 
     identities.give(session, lead.pseudonym, None)
 
-    assert not accounts.live_logins(session, [secret])
+    assert not logins.live_logins(session, [secret])
 
 
 def test_a_sign_in_counts_as_no_typed_passcode(session, people, monkeypatch):
     lead = people[0]
-    accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, lead))
+    logins.use_ticket(session, logins.issue_sign_in_ticket(session, lead))
     login = session.scalars(select(Login)).one()
     who = Who(lead.id, lead.pseudonym, lead.role, lead.name, login.id)
-    assert accounts.passcode_is_fresh(session, who, None)
+    assert logins.passcode_is_fresh(session, who, None)
 
     monkeypatch.setenv("TRIPTYCH_IDENTITY_HEADER", "X-Remote-User")
 
-    assert not accounts.passcode_is_fresh(session, who, None)
-    assert accounts.passcode_is_fresh(session, who, login.created_at)
+    assert not logins.passcode_is_fresh(session, who, None)
+    assert logins.passcode_is_fresh(session, who, login.created_at)
 
 
 @dataclass(frozen=True)
@@ -216,7 +217,7 @@ def served(tmp_path_factory, forked) -> Iterator[Served]:
 def ticket(served: Served) -> str:
     engine = database.open_engine(f"sqlite:///{served.world.home / 'triptych.db'}")
     with database.writing(engine) as session:
-        secret = accounts.issue_sign_in_ticket(session, session.get_one(Person, served.lead))
+        secret = logins.issue_sign_in_ticket(session, session.get_one(Person, served.lead))
     engine.dispose()
     return secret
 

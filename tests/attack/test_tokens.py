@@ -20,7 +20,7 @@ import triptych as tt
 from bench.server import Server, running_app
 from bench.world import World, build_world
 from triptych import clock
-from triptych.people import accounts, invitations, roster, tokens
+from triptych.people import accounts, invitations, joining, roster, tokens
 from triptych.people.tokens import LIVES, Scope
 from triptych.scripting import home as home_of_scripts
 from triptych.storage import database
@@ -208,7 +208,7 @@ def test_a_token_of_one_study_gets_no_link_into_another(served):
             for name in ("Both", "Only")
         )
         person = session.scalars(select(Person).where(Person.pseudonym == both)).one()
-        accounts.enrol(session, two, person.id, both)
+        joining.enrol(session, two, person.id, both)
     path, token = f"{STUDIES}/{one.slug}", served.token(READ_WRITE, one.slug, served.other)
 
     refused = served.ask("POST", f"{path}/links", token, {"people": [both]})

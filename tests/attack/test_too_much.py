@@ -22,7 +22,7 @@ from bench.client import PageFailed, PageSession, our_headers
 from bench.server import Server, running_app, start_server, wait_until
 from bench.world import World, build_world
 from components.shell import state
-from triptych.people import accounts, passcodes
+from triptych.people import logins, passcodes
 from triptych.storage import database
 from triptych.storage.models import Login, Person, Role
 from triptych.study.persons import Who
@@ -101,7 +101,7 @@ def test_a_person_has_so_many_open_sockets_at_a_time(tmp_path, forked):
     with database.writing(engine) as session:
         own_login = select(Login.person_id).where(Login.secret_hash == passcodes.secret_hash(_login(world.cookies[0])))
         person = session.get_one(Person, session.scalars(own_login).one())
-        other_login = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
+        other_login = logins.use_ticket(session, logins.issue_sign_in_ticket(session, person))
     engine.dispose()
     settings = {"TRIPTYCH_BUDGETS": "account_sockets=3"}
     with running_app(tmp_path, settings, start=forked) as server, ExitStack() as sockets:
@@ -122,7 +122,7 @@ def test_messages_of_all_logins_of_a_person_count_together(sqlite_engine, make_s
     with database.writing(sqlite_engine) as session:
         annotator = make_study(session)[2][0]
         person = session.get_one(Person, annotator.person_id)
-        logins = [accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person)) for _ in range(2)]
+        secrets = [logins.use_ticket(session, logins.issue_sign_in_ticket(session, person)) for _ in range(2)]
     counted: list[str] = []
 
     def queue(_: budgets.Spending, key: str) -> float:
@@ -137,7 +137,7 @@ def test_messages_of_all_logins_of_a_person_count_together(sqlite_engine, make_s
     async def message(*_: Any) -> Any:
         return {"type": "websocket.receive", "bytes": b"\x38\x01"}
 
-    for login in logins:
+    for login in secrets:
         headers = [(b"host", b"127.0.0.1"), (b"origin", b"http://127.0.0.1")]
         headers.append((b"cookie", f"{COOKIE}={cookie_value(login)}".encode()))
         scope = {"type": "websocket", "scheme": "ws", "path": "/", "client": ("192.0.2.1", 1), "headers": headers}
@@ -239,7 +239,7 @@ def test_fifty_annotators_behind_one_address_sign_in_within_a_minute(tmp_path, f
     engine = database.open_engine(f"sqlite:///{tmp_path / 'triptych.db'}")
     with database.writing(engine) as session:
         people = session.scalars(select(Person).where(Person.role == Role.annotator)).all()
-        tickets = [accounts.issue_sign_in_ticket(session, person) for person in people]
+        tickets = [logins.issue_sign_in_ticket(session, person) for person in people]
     engine.dispose()
     with running_app(tmp_path, start=forked) as server:
         statuses = []

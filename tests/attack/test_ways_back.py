@@ -9,7 +9,7 @@ from helpers.studies import personal_link, sure
 
 from triptych.errors import NotAllowed
 from triptych.operations import backup
-from triptych.people import accounts, identities, invitations, passcodes, roster, tokens, viewers
+from triptych.people import identities, invitations, links, logins, passcodes, roster, tokens, viewers
 from triptych.people.tokens import Scope
 from triptych.storage.database import open_engine, reading, writing
 from triptych.storage.models import Person, Role, Study
@@ -31,12 +31,12 @@ def person(session, who) -> Person:
 
 
 def signed_in(session, who) -> str:
-    return accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person(session, who)))
+    return logins.use_ticket(session, logins.issue_sign_in_ticket(session, person(session, who)))
 
 
 def link_opens(session, secret: str) -> bool:
     try:
-        accounts.invited(session, secret)
+        links.invited(session, secret)
     except NotAllowed:
         return False
     return True
@@ -46,11 +46,11 @@ def test_nothing_that_ended_since_a_backup_opens_after_it(sqlite_engine, lab):
     study, lead, people = lab
     with writing(sqlite_engine) as session:
         study = session.get_one(Study, study.id)
-        logins = [signed_in(session, who) for who in (lead, people[0])]
+        secrets = [signed_in(session, who) for who in (lead, people[0])]
         identities.give(session, people[0].pseudonym, "passed.on@uni.example")
         identities.give(session, people[1].pseudonym, "taken.away@uni.example")
         token = tokens.make(session, lead, "nightly", timedelta(days=1), [Scope.read])
-        ticket = accounts.issue_sign_in_ticket(session, person(session, lead))
+        ticket = logins.issue_sign_in_ticket(session, person(session, lead))
         kept, ended = (personal_link(session, study, name) for name in ("stays", "leaves"))
         invited = [
             invitations.invite_one(session, study, name, "", Role(name), lead.pseudonym) for name in ("viewer", "lead")
@@ -58,8 +58,8 @@ def test_nothing_that_ended_since_a_backup_opens_after_it(sqlite_engine, lab):
     made = backup.make(sqlite_engine)
     with writing(sqlite_engine) as session:
         study = session.get_one(Study, study.id)
-        accounts.end_logins(session, lead.person_id)  # and tickets
-        accounts.end_links(session, accounts.invited(session, ended).id)
+        logins.end_logins(session, lead.person_id)  # and tickets
+        links.end_links(session, links.invited(session, ended).id)
         viewers.withdraw_seat(session, study, invited[0].pseudonym, lead.pseudonym)
         roster.remove_lead(session, study, invited[1].pseudonym, sure(lead))
         for who in people[:2]:
@@ -71,7 +71,7 @@ def test_nothing_that_ended_since_a_backup_opens_after_it(sqlite_engine, lab):
     done = backup.restore_as(sqlite_engine, made.name, sure(lead))
 
     with reading(sqlite_engine) as session:
-        assert not accounts.live_logins(session, logins)
+        assert not logins.live_logins(session, secrets)
         assert tokens.bearer(session, tokens.secret_of(token) or "") is None
         opening = [link_opens(session, secret) for secret in (kept, ended, *(guest.secret for guest in invited))]
         assert opening == [True, False, False, False]
@@ -80,7 +80,7 @@ def test_nothing_that_ended_since_a_backup_opens_after_it(sqlite_engine, lab):
         assert person(session, lead).passcode_hash == new
         assert [known.pseudonym for known in identities.everybody(session)] == [lead.pseudonym]
     with writing(sqlite_engine) as session, pytest.raises(NotAllowed):
-        accounts.use_ticket(session, ticket)
+        logins.use_ticket(session, ticket)
     assert set(done.again) == {guest.pseudonym for guest in invited}
 
 
@@ -97,7 +97,7 @@ def test_on_a_new_machine_links_and_passcodes_work(sqlite_engine, lab, tmp_path)
 
     with reading(fresh) as session:
         assert link_opens(session, link)
-        assert not accounts.live_logins(session, [login])
+        assert not logins.live_logins(session, [login])
         assert person(session, lead).passcode_hash == stored
     assert done.again == ()
     fresh.dispose()

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from triptych import clock
-from triptych.people import accounts, passcodes
+from triptych.people import accounts, logins, passcodes
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Study, StudyState
 from triptych.study import lifecycle
@@ -34,12 +34,12 @@ def test_one_wrong_passcode_locks_nobody_out(sqlite_engine, ahead):
 def test_a_login_needs_its_passcode_for_irreversible_actions(sqlite_engine, ahead):
     with writing(sqlite_engine) as session:
         ada = accounts.create_lead(session, "Ada", "correct horse battery")
-        secret = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, ada))
+        secret = logins.use_ticket(session, logins.issue_sign_in_ticket(session, ada))
     ahead()
     with reading(sqlite_engine) as session:
-        who = accounts.who_is(session, secret)
+        who = logins.who_is(session, secret)
         assert who is not None
-        assert not accounts.passcode_is_fresh(session, who, None)
+        assert not logins.passcode_is_fresh(session, who, None)
 
 
 def test_a_paused_study_takes_no_more_work(sqlite_engine, make_study, ahead):

@@ -18,7 +18,7 @@ from sqlmodel import select
 from bench.errands import write_items
 from components.shell.places import PLACES, title_of
 from triptych.annotate import comments
-from triptych.people import accounts, invitations
+from triptych.people import accounts, invitations, links
 from triptych.people.invitations import Guest
 from triptych.simulate import demo
 from triptych.storage.models import Login, Person, Role, Study, StudyState
@@ -102,7 +102,7 @@ def app(tmp_path_factory, forked) -> Iterator[browser.App]:
         with started.writing() as session:
             study = busy.fill(session)
             invitations.invite_all(session, study, [Guest(1, "Ira", "expert", Role.annotator)], "L")
-            accounts.accept_invitation(
+            links.accept_invitation(
                 session, invitations.invite_one(session, study, "Hana", "", Role.viewer, "L").secret
             )
         demo.load_demo(started.engine)

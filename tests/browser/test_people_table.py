@@ -9,7 +9,7 @@ from helpers import browser
 from helpers.ratings import submit
 from helpers.studies import sure
 
-from triptych.people import accounts, invitations, roster
+from triptych.people import accounts, invitations, links, roster
 from triptych.storage.models import Person
 from triptych.study import lifecycle
 
@@ -53,7 +53,7 @@ def test_a_ticked_person_is_reminded_and_written_to(people, chromium, width):
     assert f"?join={secret}" in unquote(mailto)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     with app.writing() as session:
-        assert accounts.accept_invitation(session, secret).name == "Mika"
+        assert links.accept_invitation(session, secret).name == "Mika"
     context.close()
 
 

@@ -24,10 +24,12 @@ from triptych.cli import main as program
 from triptych.cli.commands import root
 from triptych.errors import NotAllowed
 from triptych.operations import backup
-from triptych.people import accounts, signing_in
-from triptych.storage import database
+from triptych.people import accounts, links, signing_in
+from triptych.people.names import LONGEST_NAME, read_name
+from triptych.storage import database, schema
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Membership, Person, Study, StudyState
+from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study import lifecycle
 from triptych.study.settings import settings_of
 
@@ -70,7 +72,7 @@ def test_a_study_is_created_and_launched_without_a_browser(run, sqlite_engine, t
         assert (study.state, study.raters_per_item, study.access) == ("open", 2, "invited")
         assert settings_of(study).checks.repeat_percent == 5
         secrets = [line.rpartition("join=")[2] for line in output.splitlines()]
-        assert [accounts.accept_invitation(session, secret).name for secret in secrets] == ["Anna", "Ben"]
+        assert [links.accept_invitation(session, secret).name for secret in secrets] == ["Anna", "Ben"]
         roles = session.execute(select(Person.name, Membership.role).join(Membership)).all()
     assert sorted(map(tuple, roles)) == [("Anna", "annotator"), ("Ben", "annotator"), ("Dr Lead", "lead")]
     assert "next-turns\tmain\topen" in run("study", "list")[1]
@@ -166,14 +168,14 @@ def test_a_reading_command_creates_and_changes_no_database(run, tmp_path, monkey
     assert list(tmp_path.iterdir()) == []
 
     engine = database.open_engine(f"sqlite:///{tmp_path / 'triptych.db'}")
-    database.create_version(engine, "0002")
+    schema.create_version(engine, "0002")
     before = {path.name: path.read_bytes() for path in tmp_path.glob("*.db")}
     code, output, complaint = run(*words)
     assert (code, output) == (2, "")
     assert "version 0002" in complaint
     assert complaint.rstrip().endswith(".venv/bin/python -m triptych data migrate")
     assert {path.name: path.read_bytes() for path in tmp_path.glob("*.db")} == before
-    assert database.stored_version(engine) == "0002"
+    assert schema.stored_version(engine) == "0002"
     engine.dispose()
 
 
@@ -187,11 +189,11 @@ def test_where_nothing_can_be_verified_the_command_says_so(run, sqlite_engine):
 def test_what_is_opened_to_read_takes_no_change(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
         study, _, _ = make_study(session)
-    engine = database.open_to_read(str(sqlite_engine.url))
+    engine = schema.open_to_read(str(sqlite_engine.url))
 
     with reading(engine) as session:
         assert session.get_one(Study, study.id).title == study.title
-    with pytest.raises(database.DatabaseUnavailable), writing(engine) as session:
+    with pytest.raises(DatabaseUnavailable), writing(engine) as session:
         session.get_one(Study, study.id).title = "Another"
     engine.dispose()
 
@@ -265,7 +267,7 @@ def test_a_disabled_lead_makes_no_study(run, sqlite_engine, tmp_path, command):
 @pytest.mark.parametrize("name", ["Dr  Lead", " Dr Lead\x07", "DR LEAD"])
 def test_add_lead_names_what_sign_in_takes(run, name):
     code, output, _ = run("people", "add-lead", name)
-    stored = accounts.read_name(name)
+    stored = read_name(name)
 
     assert (code, f"the name {stored} and" in output) == (0, True)
     engine = database.open_engine(settings.database_url())
@@ -274,8 +276,8 @@ def test_add_lead_names_what_sign_in_takes(run, name):
 
 
 def test_a_name_too_long_is_refused(run):
-    code, output, complaint = run("people", "add-lead", "x" * (accounts.LONGEST_NAME + 1))
-    assert (code, output, complaint) == (2, "", f"A name has 1 to {accounts.LONGEST_NAME} characters.\n")
+    code, output, complaint = run("people", "add-lead", "x" * (LONGEST_NAME + 1))
+    assert (code, output, complaint) == (2, "", f"A name has 1 to {LONGEST_NAME} characters.\n")
 
 
 def test_one_of_a_thing_is_singular(run, sqlite_engine, tmp_path):

@@ -25,7 +25,7 @@ from triptych.cli.commands import ENCODINGS, FORMER, RENAMED, TABLES, ZIPPED, La
 from triptych.errors import NotAllowed, UnsafeDatabase
 from triptych.formats import decode
 from triptych.formats.writers import FORMATS
-from triptych.storage import database, host, private
+from triptych.storage import database, host, private, schema
 from triptych.storage.database import writing
 from triptych.storage.models import Access, Round, StudyState
 
@@ -382,7 +382,7 @@ def test_a_newer_database_is_refused_and_left_alone(run, sqlite_engine, tmp_path
     for words in (["data", "migrate"], ["study", "list"], ["people", "add-lead", "Ann"]):
         code, output, complaint = run(*words)
         assert (code, output, "This database belongs to a newer Triptych" in complaint) == (2, "", True), words
-    assert database.stored_version(sqlite_engine) == "9999"
+    assert schema.stored_version(sqlite_engine) == "9999"
     assert not [path for path in tmp_path.iterdir() if path not in files and "before" in path.name]
 
 

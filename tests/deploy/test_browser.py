@@ -10,7 +10,7 @@ from helpers.browser import expect
 from stack import Stack, metric, running_stack
 
 from bench.server import wait_until
-from triptych.storage.database import UNREACHABLE
+from triptych.storage.unavailable import UNREACHABLE
 from triptych.web.session import cookie_name
 
 pytestmark = [pytest.mark.deploy, pytest.mark.browser]

@@ -19,15 +19,15 @@ from stack import APP, FILES, OWNER, SECRET, Stack, Visitor, check_stored, comma
 
 from bench.client import our_headers
 from bench.server import free_port, start_server
-from triptych.people import accounts
-from triptych.storage import database
+from triptych.people import logins
+from triptych.storage import database, wiping
 from triptych.storage.models import Person
+from triptych.storage.unavailable import UNREACHABLE
 from triptych.web.session import COOKIE, cookie_name
 
 pytestmark = pytest.mark.deploy
 VISITORS = 6
 OUTAGE = 10.0
-UNREACHABLE = database.UNREACHABLE
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def under_load(stack: Stack, disturb: Disturb) -> list[Visitor]:
 def test_a_sign_in_through_the_proxy_holds_in_every_process(stack):
     with database.writing(stack.engine) as session:
         person = session.scalars(select(Person).where(Person.name == "Annotator 7")).one()
-        ticket = accounts.issue_sign_in_ticket(session, person)
+        ticket = logins.issue_sign_in_ticket(session, person)
 
     async def sign_in() -> tuple[int, str]:
         jar = aiohttp.CookieJar(unsafe=True)
@@ -324,7 +324,7 @@ def test_a_dump_restored_by_the_guide_holds_every_event(stack, tmp_path):
 
 
 def test_erased_rows_are_wiped_by_the_administrators_command_only(stack):
-    assert database.wipe(stack.engine, ["person"]) == database.Wiped.not_ours
+    assert wiping.wipe(stack.engine, ["person"]) == wiping.Wiped.not_ours
     (line,) = guide("Erasing somebody")
     shell(line, stack.cluster.administering())
 

@@ -9,7 +9,7 @@ from sqlmodel import Session
 from helpers.studies import full_answers
 from triptych.annotate.annotations import SubmitMessage, submit
 from triptych.annotate.assignments import Assigned, current
-from triptych.people import accounts
+from triptych.people import logins
 from triptych.storage.models import Assignment, Person, Study
 from triptych.study.persons import Who
 
@@ -60,5 +60,5 @@ def annotate_with_everything(session: Session, study: Study, who: Who, note: str
 
 def login_of(session: Session, who: Who) -> str:
     """The secret of a new login of this person."""
-    ticket = accounts.issue_sign_in_ticket(session, session.get_one(Person, who.person_id))
-    return accounts.use_ticket(session, ticket)
+    ticket = logins.issue_sign_in_ticket(session, session.get_one(Person, who.person_id))
+    return logins.use_ticket(session, ticket)

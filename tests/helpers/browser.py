@@ -32,9 +32,9 @@ from sqlmodel import Session
 from bench.chromium import find_chromium, launch_chromium
 from bench.server import Server, free_port, is_healthy, start_server, wait_until
 from helpers.studies import absent
-from triptych.people import accounts
+from triptych.people import logins
 from triptych.people.signing_in import UNKNOWN
-from triptych.storage import database
+from triptych.storage import database, schema
 from triptych.storage.models import Person
 from triptych.web import session as cookies
 from triptych.web.session import COOKIE, cookie_value
@@ -149,7 +149,7 @@ def running(home: Path, before: Any = None, start: Callable[..., Any] | None = N
     `start` is the fixture `forked` where nothing is tested about how a server starts.
     """
     engine = database.open_engine(f"sqlite:///{home / 'triptych.db'}")
-    database.migrate(engine)
+    schema.migrate(engine)
     if before is not None:
         with database.writing(engine) as session:
             before(session)
@@ -166,8 +166,8 @@ def running(home: Path, before: Any = None, start: Callable[..., Any] | None = N
 def session_cookie(app: App, person_id: int) -> str:
     """The value of the session cookie of a new login of this person."""
     with app.writing() as session:
-        ticket = accounts.issue_sign_in_ticket(session, session.get_one(Person, person_id))
-        secret = accounts.use_ticket(session, ticket)
+        ticket = logins.issue_sign_in_ticket(session, session.get_one(Person, person_id))
+        secret = logins.use_ticket(session, ticket)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRIPTYCH_SECRET", SECRET)
         return cookie_value(secret)

@@ -15,7 +15,7 @@ from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers,
 from triptych.annotate import assignments, comments, entry_test, exclusions, onboarding, workbooks
 from triptych.annotate.assignments import Assigned
 from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
-from triptych.people import accounts, roster
+from triptych.people import accounts, joining, roster
 from triptych.privacy import withdrawal
 from triptych.results import adjudication
 from triptych.storage.database import writing
@@ -54,7 +54,7 @@ def _items() -> list[ItemDraft]:
 def come_in(session: Session, study: Study, name: str, failed: dict[str, str] | None = None) -> Who:
     """A new annotator, through consent, instructions and entry test."""
     who = join(session, study, add_person(session, name))
-    accounts.consent(session, study, who, CONSENT.version)
+    joining.consent(session, study, who, CONSENT.version)
     onboarding.read_instructions(session, study, who, onboarding.wording_of(study))
     for attempt in (failed, RIGHT):
         if attempt is None:

@@ -12,7 +12,7 @@ from unittest.mock import patch
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, join
 from triptych.formats.long_csv import restore_cell
 from triptych.reports import analysis, build
-from triptych.storage import database
+from triptych.storage import database, schema
 from triptych.storage.models import Role, StudyState
 from triptych.study import lifecycle
 
@@ -47,7 +47,7 @@ def new_study(session, items: int, annotators: int, rubric: str = SMALL_RUBRIC, 
 
 def opened(folder: Path):
     engine = database.open_engine(f"sqlite:///{folder / 'reports.db'}")
-    database.migrate(engine)
+    schema.migrate(engine)
     return engine
 
 

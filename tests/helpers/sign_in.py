@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from components.shell import state
 from helpers.studies import ROOT
-from triptych.people import accounts
+from triptych.people import logins
 from triptych.study.persons import Who
 
 ROUTER = str(ROOT / "pages" / "router.py")
@@ -62,4 +62,4 @@ def signs_in(session: Session, test: AppTest) -> Who | None:
     """Who the browser would be after posting the ticket that the page gave it."""
     came = arrival(test)
     assert came is not None
-    return accounts.who_is(session, accounts.use_ticket(session, came.ticket))
+    return logins.who_is(session, logins.use_ticket(session, came.ticket))

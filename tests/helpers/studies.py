@@ -11,7 +11,7 @@ from sqlalchemy import func, select, update
 
 from triptych import clock
 from triptych.formats.model import CandidateDraft, ItemDraft
-from triptych.people import accounts
+from triptych.people import joining, links
 from triptych.storage.models import Item, Membership, Person, Purpose, Role, Study, StudyState
 from triptych.study import lifecycle
 from triptych.study.persons import Certainty, Who
@@ -100,7 +100,7 @@ def sure(lead: Who | str) -> Certainty:
 
 def join(session, study: Study, who: Who) -> Who:
     """Makes the person an annotator; they have read the instructions, unless the study has texts of its own to read."""
-    accounts.enrol(session, study, who.person_id, who.pseudonym)
+    joining.enrol(session, study, who.person_id, who.pseudonym)
     settings = settings_of(study)
     if not (settings.consent.text or settings.instructions or settings.content_note):
         part = (Membership.study_id == study.id) & (Membership.person_id == who.person_id)
@@ -119,7 +119,7 @@ def open_study(session, title: str) -> tuple[Study, Who]:
 
 def personal_link(session, study: Study, name: str, email: str | None = None) -> str:
     """The secret of a link to the study for the annotator of this name."""
-    return accounts.issue_link(session, study, accounts.annotator_called(session, study, name, email).id)
+    return links.issue_link(session, study, joining.annotator_called(session, study, name, email).id)
 
 
 def full_answers(letters: str = "ABC", fluency: int = 2, verdict: str = "accept") -> dict:

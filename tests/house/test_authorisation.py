@@ -36,7 +36,7 @@ from triptych.errors import NotFound, TriptychError
 from triptych.formats.writers import FORMATS
 from triptych.formats.writers.model import File
 from triptych.formats.writers.writing import zipped
-from triptych.people import accounts, invitations, tokens
+from triptych.people import invitations, joining, links, logins, tokens
 from triptych.people.tokens import Scope
 from triptych.privacy import withdrawal
 from triptych.scripting import calls
@@ -64,21 +64,22 @@ PAGES = ROOT / "pages"
 #   inner      other commands only
 DOORS = {
     "way in": """
-        people.accounts.accept_invitation people.accounts.issue_sign_in_ticket people.accounts.join_from_panel
-        people.accounts.prolong people.signing_in.change_passcode people.signing_in.certain people.signing_in.first_lead
-        people.signing_in.invited_lead people.signing_in.lead people.signing_in.newcomer people.signing_in.returning
+        people.links.accept_invitation people.logins.issue_sign_in_ticket people.logins.prolong
+        people.panels.join_from_panel people.signing_in.certain people.signing_in.change_passcode
+        people.signing_in.first_lead people.signing_in.invited_lead people.signing_in.lead people.signing_in.newcomer
+        people.signing_in.returning
     """,
     "annotator": """
         annotate.comments.answer annotate.desk.lay annotate.entry_test.answer annotate.entry_test.hand_in
         annotate.entry_test.start annotate.onboarding.read_instructions annotate.onboarding.refuse
         annotate.onboarding.step
-        people.accounts.consent people.accounts.join privacy.withdrawal.withdraw_myself
+        people.joining.consent people.joining.join privacy.withdrawal.withdraw_myself
     """,
     "route": """
         annotate.drafts.save_draft annotate.drafts.save_next_draft annotate.reservations.renew
-        annotate.desk.act preview.rubric_form.change operations.capsule.pieces people.accounts.sign_out
-        people.accounts.use_ticket people.tokens.note_use
-        storage.database.migrate
+        annotate.desk.act preview.rubric_form.change operations.capsule.pieces people.logins.sign_out
+        people.logins.use_ticket people.tokens.note_use
+        storage.schema.migrate
     """,
     "lead": """
         annotate.comments.ask annotate.exclusions.exclude annotate.exclusions.let_in annotate.exclusions.reinstate
@@ -123,14 +124,13 @@ DOORS = {
         annotate.reservations.free_places
         annotate.reservations.free_workbook annotate.reservations.give_back_expired
         annotate.reservations.reserve annotate.reservations.reserve_for_workbook annotate.reservations.take_next
-        annotate.reservations.take_place exchange.import_ratings.write people.accounts.accept_as_lead
-        people.accounts.annotator_called
-        people.accounts.end_links people.accounts.join_open_study people.accounts.use_setup_ticket
-        people.accounts.end_logins people.accounts.enrol people.accounts.issue_link
-        people.accounts.new_person people.passcodes.begin_try people.passcodes.forget_tries
-        people.tokens.revoke_all people.access_after_restore.keep_closed
+        annotate.reservations.take_place exchange.import_ratings.write people.access_after_restore.keep_closed
+        people.accounts.new_person people.accounts.use_setup_ticket people.joining.annotator_called
+        people.joining.enrol people.joining.join_open_study people.links.accept_as_lead people.links.end_links
+        people.links.issue_link people.logins.end_logins people.logins.issue_ticket people.logins.mark_used
+        people.passcodes.begin_try people.passcodes.forget_tries people.tokens.revoke_all
         people.roster.enrol_lead people.viewers.enrol_viewer privacy.scrub.forget_identity privacy.scrub.forget_words
-        storage.database.note_due_wipe storage.database.wipe storage.events.record_baseline storage.events.write_pending
+        storage.events.record_baseline storage.events.write_pending storage.wiping.note_due_wipe storage.wiping.wipe
         storage.writes.add_events storage.writes.add_rows storage.writes.store_annotation
         storage.writes.update_row study.annotator_groups.assign study.annotator_groups.forget
         study.check_items.add_check_items
@@ -345,7 +345,7 @@ def world(make_study):
 def _seated(session, study) -> Who:
     """A viewer of the study."""
     invited = invitations.invite_one(session, study, "Hana Viewer", "", Role.viewer, "L")
-    person = accounts.invited(session, invited.secret)
+    person = links.invited(session, invited.secret)
     return Who(person.id, person.pseudonym, person.role, person.name, 0)
 
 
@@ -369,12 +369,12 @@ TRIED = {
     "annotate.onboarding.read_instructions": _with(onboarding.read_instructions, "version"),
     "annotate.onboarding.refuse": _with(onboarding.refuse),
     "annotate.onboarding.step": _with(onboarding.step),
-    "people.accounts.consent": _with(accounts.consent, "version"),
-    "people.accounts.join": lambda session, study, token, who: accounts.join(session, study, who),
+    "people.joining.consent": _with(joining.consent, "version"),
+    "people.joining.join": lambda session, study, token, who: joining.join(session, study, who),
     "privacy.withdrawal.withdraw_myself": _with(withdrawal.withdraw_myself),
 }
 # the study is open to everybody
-OPEN_TO = {"people.accounts.join": {"annotator", "other annotator", "other lead", "lead"}}
+OPEN_TO = {"people.joining.join": {"annotator", "other annotator", "other lead", "lead"}}
 
 
 def test_a_command_of_annotators_finds_nothing_for_others(world):
@@ -675,8 +675,8 @@ def cookie_of(who: Who | None) -> list[tuple[bytes, bytes]]:
     if who is None:
         return []
     with database.writing(web_engine()) as session:
-        ticket = accounts.issue_sign_in_ticket(session, session.get_one(Person, who.person_id))
-        return [(b"cookie", f"{COOKIE}={cookie_value(accounts.use_ticket(session, ticket))}".encode())]
+        ticket = logins.issue_sign_in_ticket(session, session.get_one(Person, who.person_id))
+        return [(b"cookie", f"{COOKIE}={cookie_value(logins.use_ticket(session, ticket))}".encode())]
 
 
 def gets(app: Starlette, request: tuple[str, str, bytes], cookie: list[tuple[bytes, bytes]]) -> bool:

@@ -24,7 +24,7 @@ from triptych.operations import backup, verify
 from triptych.operations.backup import BackupFailed
 from triptych.people import accounts
 from triptych.results.frame.upkeep import build_frame, frame_of
-from triptych.storage import database, events
+from triptych.storage import database, events, sqlite_files
 from triptych.storage.database import reading, writing
 from triptych.storage.events import EventKind
 from triptych.storage.models import Event, Membership, Role, Setting, Study
@@ -276,7 +276,7 @@ def test_a_damaged_database_is_moved_aside_and_replaced(sqlite_engine, lab, tmp_
 
 
 def test_a_full_disk_leaves_no_half_backup(sqlite_engine, lab, monkeypatch):
-    monkeypatch.setattr(database, "copy_sqlite", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")))
+    monkeypatch.setattr(sqlite_files, "copy_sqlite", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")))
 
     with pytest.raises(BackupFailed, match="No backup was made: No space left"):
         backup.make(sqlite_engine)

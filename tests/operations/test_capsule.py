@@ -15,7 +15,7 @@ from sqlalchemy import select
 
 from triptych.errors import ImportRefused, NotAllowed, NotFound, UnsafeDatabase
 from triptych.operations import backup, capsule, verify
-from triptych.storage import database
+from triptych.storage import database, schema
 from triptych.storage.database import reading, writing
 from triptych.storage.models import (
     Assignment,
@@ -37,7 +37,7 @@ PASSCODE = "a long passcode 42"
 def origin(tmp_path_factory):
     """(engine, slug): a database with two studies, one of them with two annotations by people with names."""
     engine = database.open_engine(f"sqlite:///{tmp_path_factory.mktemp('origin') / 'triptych.db'}")
-    database.migrate(engine)
+    schema.migrate(engine)
     with writing(engine) as session:
         for title in ("Another study", "The study"):
             study = lifecycle.create_study(
@@ -108,7 +108,7 @@ def test_it_opens_into_an_empty_database_only(packed, origin):
 def test_a_lead_with_an_unusable_passcode_opens_nothing(packed, elsewhere):
     with pytest.raises(NotAllowed):
         capsule.open_capsule(packed, elsewhere, "Dr New", "short")
-    assert database.stored_version(elsewhere) is None
+    assert schema.stored_version(elsewhere) is None
 
 
 @pytest.mark.parametrize("name", ["rubric.yaml", "study.db"])

@@ -13,7 +13,7 @@ from sqlalchemy import make_url, text
 
 from triptych.cli import main as program
 from triptych.operations import doctor
-from triptych.storage import database, host
+from triptych.storage import host, schema
 from triptych.storage.database import writing
 
 
@@ -36,7 +36,7 @@ def test_a_working_database_is_reported_with_its_version(sqlite_engine, capsys):
 
     assert code == 0, out
     assert "SQLite" in out
-    assert f"tables: version {database.HEAD}" in out
+    assert f"tables: version {schema.HEAD}" in out
 
 
 def test_tables_of_another_version_are_named_with_the_remedy(sqlite_engine, capsys):

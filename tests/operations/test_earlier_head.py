@@ -17,7 +17,7 @@ from triptych.operations import backup, earlier_head
 from triptych.operations import capsule as capsules
 from triptych.people import accounts
 from triptych.reports.build import Report
-from triptych.storage import database, events
+from triptych.storage import events, schema
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Event, Study
 from triptych.study.persons import Who
@@ -114,7 +114,7 @@ def test_an_imported_copy_does_not_vouch_for_its_namesake(studied, reported, mak
     (head,) = earlier_head.read(report(session, study, tmp_path, reported.report))
     packed = capsule(session, study, tmp_path, reported.report)
     with backup.opened(tmp_path / "other.db") as other:
-        database.migrate(other)
+        schema.migrate(other)
         with writing(other) as elsewhere:
             make_study(elsewhere)
             lead = accounts.create_lead(elsewhere, "Dr Second", "correct horse battery")

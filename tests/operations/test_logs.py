@@ -12,7 +12,7 @@ import pytest
 from triptych.errors import NotFound
 from triptych.operations import logs
 from triptych.storage import traces
-from triptych.storage.database import UNREACHABLE, DatabaseUnavailable
+from triptych.storage.unavailable import UNREACHABLE, DatabaseUnavailable
 
 
 def record(name: str, message: str, *values: object, error: BaseException | None = None) -> logging.LogRecord:

@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from triptych.cli import main as program
 from triptych.errors import NotFound, UnsafeDatabase
 from triptych.operations import move
-from triptych.storage import database, events
+from triptych.storage import database, events, schema
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Assignment, Base, Item, Membership, PanelIdentity, Person, Rating, Setting, Study
 from triptych.study.persons import Who
@@ -103,7 +103,7 @@ def test_no_value_and_a_json_null_stay_apart(sqlite_engine, postgres_engine, fil
 
 
 def test_a_database_with_people_or_studies_is_refused(sqlite_engine, other_sqlite, filled, make_study):
-    database.migrate(other_sqlite)
+    schema.migrate(other_sqlite)
     with writing(other_sqlite) as session:
         make_study(session)
 

@@ -17,7 +17,7 @@ from triptych.annotate.annotations import SetAsideMessage, set_aside_item
 from triptych.errors import UnsafeDatabase
 from triptych.operations import verify
 from triptych.simulate import demo
-from triptych.storage import database, events
+from triptych.storage import events, schema
 from triptych.storage.database import reading, writing
 from triptych.storage.events import EventKind
 from triptych.storage.models import Assignment, Event, EventDetail, Study
@@ -87,8 +87,8 @@ def verdicts(engine: Engine) -> list[verify.Verdict]:
 
 
 def test_an_older_database_holds_after_the_upgrade(older):
-    database.migrate(older)
-    database.migrate(older)
+    schema.migrate(older)
+    schema.migrate(older)
 
     for verdict in verdicts(older):
         assert verdict.holds, verdict.differences[:5]
@@ -112,13 +112,13 @@ def test_an_item_ignored_after_its_submission_holds_after_the_upgrade(sqlite_eng
         if edited:
             resubmit(session, first, work, full_answers(fluency=3))
     age(sqlite_engine)
-    database.migrate(sqlite_engine)
+    schema.migrate(sqlite_engine)
 
     assert [verdict.sentence for verdict in verdicts(sqlite_engine) if not verdict.holds] == []
 
 
 def test_later_changes_are_named_after_the_upgrade(older):
-    database.migrate(older)
+    schema.migrate(older)
     with writing(older) as session:
         session.execute(text("UPDATE membership SET joined_at = '2020-02-02 02:02:02+00:00'"))
 
@@ -129,7 +129,7 @@ def test_a_rating_changed_before_the_upgrade_is_named(older):
     with writing(older) as session:
         query = "UPDATE rating SET number = number + 1 WHERE id = (SELECT max(id) FROM rating WHERE number IS NOT NULL)"
         session.execute(text(query))
-    database.migrate(older)
+    schema.migrate(older)
 
     assert any("at the baseline: rating" in line for v in verdicts(older) for line in v.differences)
 
@@ -148,9 +148,9 @@ def test_an_upgrade_names_a_value_that_cannot_be_read(sqlite_engine, tmp_path, m
     for seconds in range(2):
         monkeypatch.setattr(clock, "_ahead", timedelta(seconds=seconds))
         with pytest.raises(UnsafeDatabase, match=f"unchanged. {table} {key}: {column} cannot be read"):
-            database.migrate(sqlite_engine)
+            schema.migrate(sqlite_engine)
 
-    assert database.stored_version(sqlite_engine) == "0003"
+    assert schema.stored_version(sqlite_engine) == "0003"
     assert len(list(tmp_path.glob("*-before-*.db"))) == 1
 
 
@@ -162,6 +162,6 @@ def test_a_database_changed_since_a_failed_upgrade_is_copied_again(sqlite_engine
         with writing(sqlite_engine) as session:
             session.execute(text("UPDATE membership SET joined_at = :value"), {"value": value})
         with pytest.raises(UnsafeDatabase):
-            database.migrate(sqlite_engine)
+            schema.migrate(sqlite_engine)
 
     assert len(list(tmp_path.glob("*-before-*.db"))) == 2

@@ -15,7 +15,7 @@ from triptych.annotate import annotations, assignments, entry_test, exclusions, 
 from triptych.annotate.annotations import SetAsideMessage
 from triptych.cli import main as program
 from triptych.operations import verify
-from triptych.people import accounts
+from triptych.people import joining
 from triptych.privacy import erasure, withdrawal
 from triptych.storage import events, rows
 from triptych.storage.database import reading, writing
@@ -173,7 +173,7 @@ WAY_IN = [
 def test_what_was_changed_about_consents_and_entry_tests_is_named(engine, statement, table):
     with open_studies(engine) as make:
         session, study, who = make(SMALL_RUBRIC + QUESTIONS, consent=Consent(text="Agree?"))
-        accounts.consent(session, study, who, Consent(text="Agree?").version)
+        joining.consent(session, study, who, Consent(text="Agree?").version)
         onboarding.read_instructions(session, study, who, onboarding.wording_of(study))
         for right in (RIGHT | {"two": "b"}, RIGHT):
             entry_test.start(session, study, who)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from triptych.people import accounts
+from triptych.people import logins
 
 
 @pytest.fixture(autouse=True)
 def fresh_passcode(monkeypatch):
-    monkeypatch.setattr(accounts, "passcode_is_fresh", lambda session, who, typed_at: True)
+    monkeypatch.setattr(logins, "passcode_is_fresh", lambda session, who, typed_at: True)

@@ -8,7 +8,7 @@ from helpers.sign_in import press
 from helpers.study_pages import click_again_during, labels
 from sqlalchemy import select
 
-from triptych.people import accounts, roster, tokens
+from triptych.people import accounts, logins, roster, tokens
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Token
 from triptych.study.persons import Who
@@ -23,7 +23,7 @@ def ada(make_study) -> Who:
         study, _, _ = make_study(session)
         lead = accounts.create_lead(session, "Ada", PASSCODE)
         roster.enrol_lead(session, study, lead, lead.pseudonym)
-        who = accounts.who_is(session, accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, lead)))
+        who = logins.who_is(session, logins.use_ticket(session, logins.issue_sign_in_ticket(session, lead)))
     assert who is not None
     return who
 
@@ -79,7 +79,7 @@ def test_the_consequence_of_a_new_passcode_is_announced(visit, ada):
 
 
 def test_one_that_unblinds_asks_for_passcode_and_study(visit, ada, monkeypatch):
-    monkeypatch.setattr(accounts, "passcode_is_fresh", lambda session, who, typed_at: False)
+    monkeypatch.setattr(logins, "passcode_is_fresh", lambda session, who, typed_at: False)
     page = visit(ada, "account.py")
     next(box for box in page.text_input if box.label == "What it is for").input("Unblinding")
     next(box for box in page.checkbox if box.label == "May unblind").check().run()

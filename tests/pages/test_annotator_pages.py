@@ -13,7 +13,7 @@ from sqlalchemy import update
 from streamlit.testing.v1 import AppTest
 
 from triptych.annotate import comments, desk
-from triptych.people import accounts
+from triptych.people import joining
 from triptych.simulate import demo
 from triptych.storage import database
 from triptych.storage.models import Assignment, StudyState
@@ -81,7 +81,7 @@ def test_a_newcomer_sees_demo_studies_as_demos(make_study, monkeypatch):
     with database.writing(web_engine()) as session:
         study, _, (who, _) = make_study(session, title="Real work")
         joined = next(each for each in lifecycle.open_to_all(session) if each.demo)
-        accounts.join(session, joined, who)
+        joining.join(session, joined, who)
     be(monkeypatch, who)
     app = AppTest.from_file(str(ROOT / "pages" / "annotator" / "my_work.py"), default_timeout=30).run()
 

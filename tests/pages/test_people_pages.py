@@ -20,11 +20,12 @@ from streamlit.testing.v1 import AppTest
 from components.shell import state
 from triptych import settings
 from triptych.annotate import onboarding
-from triptych.people import accounts, invitations, roster, signing_in, viewers
+from triptych.people import accounts, invitations, links, logins, roster, signing_in, viewers
 from triptych.privacy import erasure
-from triptych.storage import database, events
+from triptych.storage import database, events, sqlite_files, wiping
 from triptych.storage.events import EventKind
 from triptych.storage.models import Event, EventDetail, Login, Person, Role, Study
+from triptych.storage.unavailable import FULL, DatabaseUnavailable
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.study.settings import changed, settings_of, stored
@@ -108,9 +109,9 @@ def test_a_list_is_previewed_before_each_person_gets_a_link(visit, people_study)
         "lead",
     )
     assert "evil" not in rendered_markdown(page)
-    links = next(frame.value for frame in page.dataframe if "Link" in frame.value)
+    table = next(frame.value for frame in page.dataframe if "Link" in frame.value)
     with database.writing(web_engine()) as session:
-        assert accounts.accept_invitation(session, links["Link"][0].partition("?join=")[2]).name == HOSTILE
+        assert links.accept_invitation(session, table["Link"][0].partition("?join=")[2]).name == HOSTILE
 
 
 def test_an_interrupted_invitation_is_sent_and_its_form_emptied(visit, people_study, monkeypatch):
@@ -188,7 +189,7 @@ def test_a_second_click_makes_no_other_link_and_hides_none(visit, people_study, 
     secret = invite(page, "Mia", role)
 
     with database.reading(web_engine()) as session:
-        assert present(accounts.invited(session, secret)).name == "Mia"
+        assert present(links.invited(session, secret)).name == "Mia"
         assert len([member for member in roster.members_of(session, study) if member.name == "Mia"]) == 1
     assert "Nobody will be invited" not in words(page)
 
@@ -289,14 +290,14 @@ def test_a_lead_issues_a_new_link_disables_and_enables(visit, people_study):
     button(page, "Replace their links").click().run()
     second = newest_secret(page)
     with database.writing(web_engine()) as session:
-        person = accounts.accept_invitation(session, second)
-        login = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
+        person = links.accept_invitation(session, second)
+        login = logins.use_ticket(session, logins.issue_sign_in_ticket(session, person))
         with pytest.raises(accounts.NotAllowed):
-            accounts.accept_invitation(session, first)
+            links.accept_invitation(session, first)
 
     button(page, "Disable").click().run()
     with database.reading(web_engine()) as session:
-        assert accounts.who_is(session, login) is None
+        assert logins.who_is(session, login) is None
     assert "disabled" in words(page)
     button(page, "Enable").click().run()
     assert roster_of(study)["Cleo"].state == "active"
@@ -355,7 +356,7 @@ def test_an_invited_leads_link_works_once(monkeypatch, visit, people_study):
     page = visit(lead, "people.py", study=study.slug)
     secret = invite(page, "Dora", "lead")
     with database.writing(web_engine()) as session, pytest.raises(accounts.NotAllowed):
-        accounts.accept_invitation(session, secret)  # a link alone never signs a lead in
+        links.accept_invitation(session, secret)  # a link alone never signs a lead in
     monkeypatch.setattr(state, "current_person", lambda: None)
     opened = app(join=secret)
     field(opened, "Choose a passcode").input("short")
@@ -368,7 +369,7 @@ def test_an_invited_leads_link_works_once(monkeypatch, visit, people_study):
         assert lifecycle.led_by(session, dora, study.slug)
     assert signing_in.lead(web_engine(), "dora", PASSCODE).id == dora.person_id
     with database.writing(web_engine()) as session, pytest.raises(accounts.NotAllowed):
-        accounts.accept_as_lead(session, secret, "another passcode")
+        links.accept_as_lead(session, secret, "another passcode")
 
 
 def test_an_invited_lead_who_lost_the_link_gets_another(visit, people_study):
@@ -383,8 +384,8 @@ def test_an_invited_lead_who_lost_the_link_gets_another(visit, people_study):
 
     with database.writing(web_engine()) as session:
         with pytest.raises(accounts.NotAllowed):
-            accounts.invited(session, first)
-        accounts.accept_as_lead(session, second, PASSCODE)
+            links.invited(session, first)
+        links.accept_as_lead(session, second, PASSCODE)
     page.run()
     assert "Create a new link" not in labels(page)
 
@@ -408,10 +409,10 @@ def test_a_lead_learns_that_erased_bytes_could_not_be_cleared(visit, people_stud
     choose_lead(page, study, roster_of(study)["Theodora"].pseudonym)
 
     def full(*_: object) -> None:
-        raise database.DatabaseUnavailable(database.FULL)
+        raise DatabaseUnavailable(FULL)
 
     with monkeypatch.context() as disk:
-        disk.setattr(database, "wipe", full)
+        disk.setattr(wiping, "wipe", full)
         button(page, "Remove this lead").click().run()
     assert "Theodora" not in roster_of(study)
     assert any("the erased bytes are still in it" in warning.value for warning in page.warning)
@@ -471,7 +472,7 @@ def test_groups_exclusions_and_ended_links_of_several_people(visit, people_study
     with database.writing(web_engine()) as session:
         groups = settings_of(session.get_one(Study, study.id)).annotator_groups
         with pytest.raises(accounts.NotAllowed):
-            accounts.accept_invitation(session, secret)
+            links.accept_invitation(session, secret)
     assert groups == {anna.pseudonym: "crowd", mia: "crowd"}
 
     field(page, "Why").set_value("a test")
@@ -528,7 +529,7 @@ def test_one_more_is_invited_while_places_are_open(visit, people_study):
     button(page, "Invite one more").click().run()
     assert not page.exception
     with database.writing(web_engine()) as session:
-        person = accounts.accept_invitation(session, newest_secret(page))
+        person = links.accept_invitation(session, newest_secret(page))
         assert person.name is None
 
 
@@ -540,10 +541,10 @@ def test_only_copies_that_the_lead_saw_are_deleted(visit, make_study, people_stu
     with database.writing(web_engine()) as session:
         later = join(session, session.get_one(Study, study.id), add_person(session, "later"))
     in_use = database.sqlite_path(settings.database_url())
-    database.copy_sqlite(in_use, folder / "first.db")
+    sqlite_files.copy_sqlite(in_use, folder / "first.db")
     with database.writing(web_engine()) as session:
         erasure.erase(session, study, gone.pseudonym, sure(lead))
-    database.copy_sqlite(in_use, folder / "second.db")
+    sqlite_files.copy_sqlite(in_use, folder / "second.db")
     page = visit(lead, "people.py", study=study.slug)
     with database.writing(web_engine()) as session:
         erasure.erase(session, study, later.pseudonym, sure(lead))
@@ -627,6 +628,6 @@ def test_an_erased_person_cannot_sign_in_from_another_tab(people_study):
     study, lead, anna = people_study
     with database.writing(web_engine()) as session:
         person = session.get_one(Person, anna.person_id)
-        accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
+        logins.use_ticket(session, logins.issue_sign_in_ticket(session, person))
         erasure.erase(session, study, anna.pseudonym, sure(lead))
         assert session.scalars(select(Login)).all() == []

@@ -10,7 +10,7 @@ from helpers.studies import add_person, personal_link
 from helpers.study_pages import click_again_during
 
 from components.shell import state
-from triptych.people import accounts, signing_in
+from triptych.people import accounts, joining, links, panels, signing_in
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Access, Role, StudyState
 from triptych.study import lifecycle
@@ -129,7 +129,7 @@ def test_wrong_passcode_and_unknown_name_get_the_same_message(engine):
     for name in ("Ada", "Eve"):
         field(test, "Name").input(name)
         field(test, "Passcode").input("wrong wrong")
-        assert accounts.WRONG_PASSCODE in shown(press(test, "Sign in"))
+        assert signing_in.WRONG_PASSCODE in shown(press(test, "Sign in"))
         assert arrival(test) is None
 
 
@@ -217,14 +217,14 @@ def test_the_link_of_an_open_study_offers_this_study_only(engine, make_study, st
 @pytest.mark.parametrize("now", [StudyState.paused, StudyState.closed])
 def test_members_can_return_to_a_paused_or_closed_study(engine, study, now):
     with writing(engine) as session:
-        accounts.join_open_study(session, study, "Anna")
+        joining.join_open_study(session, study, "Anna")
         lifecycle.by_slug(session, study.slug).state = now
     assert field(app(study=study.slug), "Return code")
 
 
 def test_the_return_code_brings_an_annotator_back(engine, study):
     with writing(engine) as session:
-        person, code = accounts.join_open_study(session, study, "Anna")
+        person, code = joining.join_open_study(session, study, "Anna")
     test = app()
     field(test, "Your name in this study").input("Anna")
     field(test, "Return code").input(code)
@@ -237,7 +237,7 @@ def test_the_return_code_brings_an_annotator_back(engine, study):
 def test_a_name_that_looks_like_markdown_is_shown_literally(engine, study):
     name = "![x](https://evil.example/x.png) <b>"
     with writing(engine) as session:
-        accounts.join_open_study(session, study, name)
+        joining.join_open_study(session, study, name)
     test = app()
     field(test, "Your name").input(name)
     press(test, "Start")
@@ -249,7 +249,7 @@ def test_a_name_that_looks_like_markdown_is_shown_literally(engine, study):
 def test_a_personal_link_signs_in_its_person(engine, study):
     with writing(engine) as session:
         secret = personal_link(session, study, "Anna")
-        person = accounts.accept_invitation(session, secret)
+        person = links.accept_invitation(session, secret)
     test = app(join=secret)
 
     with writing(engine) as session:
@@ -281,7 +281,7 @@ def test_a_panel_address_signs_in_its_participant(engine, study):
 
     with writing(engine) as session:
         who = present(signs_in(session, test))
-        person = accounts.join_from_panel(session, lifecycle.by_slug(session, study.slug), "prolific", "5f1", "s")
+        person = panels.join_from_panel(session, lifecycle.by_slug(session, study.slug), "prolific", "5f1", "s")
         assert who.person_id == person.id
         assert who.name is None
 

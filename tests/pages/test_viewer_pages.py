@@ -10,11 +10,12 @@ from sqlalchemy import update
 from streamlit.testing.v1 import AppTest
 
 from components.shell import state
-from triptych.people import accounts, invitations, viewers
+from triptych.people import invitations, links, viewers
 from triptych.results import adjudication, looking
 from triptych.storage import database, events
 from triptych.storage.events import EventKind
 from triptych.storage.models import Kind, Person, Role
+from triptych.storage.unavailable import BUSY, DatabaseBusy
 from triptych.study.persons import Who
 from triptych.web.session import web_engine
 
@@ -40,7 +41,7 @@ def world(make_study):
         exclude(session, study, people[0])
         adjudication.record(session, study, "item-1", {(1, "verdict"): "accept"}, "read again", lead)
         secret = invitations.invite_one(session, study, "Hana", "", Role.viewer, lead.pseudonym).secret
-        person = accounts.invited(session, secret)
+        person = links.invited(session, secret)
     return study, (lead, *people), Who(person.id, person.pseudonym, person.role, person.name, 0)
 
 
@@ -108,12 +109,12 @@ def test_a_viewer_opens_results_only_when_that_is_logged(monkeypatch, world):
     study, _, viewer = world
 
     def busy(*_) -> None:
-        raise database.DatabaseBusy(database.BUSY)
+        raise DatabaseBusy(BUSY)
 
     with monkeypatch.context() as held:
         held.setattr(looking, "log_look", busy)
         app = opened(monkeypatch, viewer, "results")
-        assert database.BUSY in shown(app)
+        assert BUSY in shown(app)
         assert "What to do next" not in [part.value for part in app.subheader]
     assert looks_of(study, viewer) == 0
 

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from components.shell.state import key_of
 from triptych.annotate import comments, workbooks
 from triptych.operations import backup
-from triptych.people import accounts, invitations, roster, tokens, viewers
+from triptych.people import accounts, invitations, joining, logins, roster, tokens, viewers
 from triptych.people.tokens import Scope
 from triptych.privacy import withdrawal
 from triptych.results import adjudication
@@ -220,7 +220,7 @@ def ada(lab) -> Who:
     with writing(web_engine()) as session:
         ada = accounts.create_lead(session, "Ada", PASSCODE)
         roster.enrol_lead(session, study, ada, lead.pseudonym)
-        who = accounts.who_is(session, accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, ada)))
+        who = logins.who_is(session, logins.use_ticket(session, logins.issue_sign_in_ticket(session, ada)))
     assert who is not None
     return who
 
@@ -308,7 +308,7 @@ def test_nobody_joins_the_one_study_that_is_left(two_open):
 def test_a_study_that_is_renamed_stays_chosen(two_open):
     chosen, _ = two_open
     with writing(web_engine()) as session:
-        _, code = accounts.join_open_study(session, chosen, "Mika")
+        _, code = joining.join_open_study(session, chosen, "Mika")
     test = app()
     test.selectbox(key="return_study").select(chosen.slug)
     field(test, "Your name in this study").input("Mika")

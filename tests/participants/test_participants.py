@@ -13,7 +13,7 @@ from triptych import clock
 from triptych.annotate import exclusions
 from triptych.participants.notices import LeadNotice, notices
 from triptych.participants.participant import Participant, Phase, participants
-from triptych.people import accounts, invitations, roster
+from triptych.people import invitations, links, logins, roster
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.progress import Overview, overview
@@ -47,10 +47,8 @@ def test_everybody_is_in_one_of_the_phases(engine, make_study):
         study, lead, _ = make_study(session, items=2, annotators=0, raters_per_item=4, access="invited")
         for name in ("invited", "opened", "working", "holding", "done", "excluded"):
             invited = invitations.invite_one(session, study, name, "", Role.annotator, lead.pseudonym)
-            person = accounts.accept_invitation(session, invited.secret)
-            who = accounts.signed_in(
-                session, accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
-            )
+            person = links.accept_invitation(session, invited.secret)
+            who = logins.signed_in(session, logins.use_ticket(session, logins.issue_sign_in_ticket(session, person)))
             work = {"working": 1, "done": 2, "excluded": 1}.get(name, 0)
             for _ in range(work):
                 submit(session, study, who)

@@ -13,7 +13,7 @@ from sqlalchemy import select, text, update
 
 from triptych import clock
 from triptych.errors import Conflict, ImportRefused, NotAllowed, StudyNotOpen, TriptychError
-from triptych.people import accounts, invitations, passcodes, roster, signing_in
+from triptych.people import accounts, invitations, joining, links, logins, panels, passcodes, roster, signing_in
 from triptych.storage import events
 from triptych.storage.database import reading, writing
 from triptych.storage.events import EventKind
@@ -51,8 +51,8 @@ def set_access(engine, study, access: Access) -> None:
 
 
 def signed_in(session, person: Person) -> Who:
-    login = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
-    return present(accounts.who_is(session, login))
+    login = logins.use_ticket(session, logins.issue_sign_in_ticket(session, person))
+    return present(logins.who_is(session, login))
 
 
 # Leads and the set-up link
@@ -95,8 +95,8 @@ def test_a_setup_link_ends_after_a_day(sqlite_engine, move_clock):
 
 def test_a_sign_in_ticket_is_no_setup_link(sqlite_engine, study):
     with writing(sqlite_engine) as session:
-        person, _ = accounts.join_open_study(session, study, "Anna")
-        ticket = accounts.issue_sign_in_ticket(session, person)
+        person, _ = joining.join_open_study(session, study, "Anna")
+        ticket = logins.issue_sign_in_ticket(session, person)
 
     assert refused(sqlite_engine, accounts.use_setup_ticket, ticket, "Eve", PASSCODE)
 
@@ -112,7 +112,7 @@ def test_a_lead_signs_in_with_any_spelling_of_their_name(sqlite_engine):
 
     assert signing_in.lead(sqlite_engine, " zoe\u0308 STRASSE ", PASSCODE).id == lead.id
     wrong = refused(sqlite_engine, signing_in.lead, "Zoë Straße", PASSCODE + "!")
-    assert wrong == refused(sqlite_engine, signing_in.lead, "Nobody", PASSCODE) == accounts.WRONG_PASSCODE
+    assert wrong == refused(sqlite_engine, signing_in.lead, "Nobody", PASSCODE) == signing_in.WRONG_PASSCODE
 
 
 def test_two_leads_cannot_have_one_name(sqlite_engine):
@@ -125,11 +125,11 @@ def test_two_leads_cannot_have_one_name(sqlite_engine):
 def test_a_reset_passcode_ends_every_login(sqlite_engine):
     with writing(sqlite_engine) as session:
         lead = accounts.create_lead(session, "Ada", PASSCODE)
-        secret = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, lead))
+        secret = logins.use_ticket(session, logins.issue_sign_in_ticket(session, lead))
         accounts.reset_passcode(session, "ada", "another passcode")
 
     with writing(sqlite_engine) as session:
-        assert accounts.who_is(session, secret) is None
+        assert logins.who_is(session, secret) is None
     assert signing_in.lead(sqlite_engine, "Ada", "another passcode")
     assert refused(sqlite_engine, signing_in.lead, "Ada", PASSCODE)
 
@@ -137,8 +137,8 @@ def test_a_reset_passcode_ends_every_login(sqlite_engine):
 def test_a_changed_passcode_ends_every_login(sqlite_engine):
     with writing(sqlite_engine) as session:
         lead = accounts.create_lead(session, "Ada", PASSCODE)
-        secret = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, lead))
-        who = accounts.who_is(session, secret)
+        secret = logins.use_ticket(session, logins.issue_sign_in_ticket(session, lead))
+        who = logins.who_is(session, secret)
     change = (sqlite_engine, signing_in.change_passcode, who)
     assert "not your passcode" in refused(*change, "another passcode", "a new passcode")
     assert "8 to 200" in refused(*change, PASSCODE, "short")
@@ -149,7 +149,7 @@ def test_a_changed_passcode_ends_every_login(sqlite_engine):
     assert signing_in.lead(sqlite_engine, "Ada", "a new passcode")
     assert refused(sqlite_engine, signing_in.lead, "Ada", PASSCODE)
     with writing(sqlite_engine) as session:
-        assert accounts.who_is(session, secret) is None
+        assert logins.who_is(session, secret) is None
 
 
 # Guessing
@@ -159,12 +159,12 @@ def test_wrong_tries_slow_down_what_comes_next_and_never_lock(sqlite_engine, mov
     with writing(sqlite_engine) as session:
         accounts.create_lead(session, "Ada", PASSCODE)
     for _ in range(passcodes.FREE_TRIES):
-        assert refused(sqlite_engine, signing_in.lead, "Ada", "wrong wrong") == accounts.WRONG_PASSCODE
+        assert refused(sqlite_engine, signing_in.lead, "Ada", "wrong wrong") == signing_in.WRONG_PASSCODE
 
     assert "Too many" in refused(sqlite_engine, signing_in.lead, "Ada", PASSCODE)
-    assert refused(sqlite_engine, signing_in.lead, "Bea", "wrong wrong") == accounts.WRONG_PASSCODE
+    assert refused(sqlite_engine, signing_in.lead, "Bea", "wrong wrong") == signing_in.WRONG_PASSCODE
     move_clock(seconds=1)
-    assert refused(sqlite_engine, signing_in.lead, "Ada", "wrong wrong") == accounts.WRONG_PASSCODE
+    assert refused(sqlite_engine, signing_in.lead, "Ada", "wrong wrong") == signing_in.WRONG_PASSCODE
     move_clock(seconds=1)
     assert "Too many" in refused(sqlite_engine, signing_in.lead, "Ada", PASSCODE)
     move_clock(seconds=passcodes.LONGEST_WAIT_SECONDS)
@@ -197,9 +197,9 @@ def test_unknown_accounts_are_slowed_down_like_existing_ones(sqlite_engine, stud
 def test_no_secret_is_stored_as_it_is(sqlite_engine, study, tmp_path):
     with writing(sqlite_engine) as session:
         accounts.create_lead(session, "Ada", PASSCODE)
-        person, code = accounts.join_open_study(session, study, "Anna")
-        ticket = accounts.issue_sign_in_ticket(session, person)
-        secrets = [PASSCODE, code, ticket, accounts.use_ticket(session, ticket), personal_link(session, study, "Bea")]
+        person, code = joining.join_open_study(session, study, "Anna")
+        ticket = logins.issue_sign_in_ticket(session, person)
+        secrets = [PASSCODE, code, ticket, logins.use_ticket(session, ticket), personal_link(session, study, "Bea")]
     with sqlite_engine.connect() as connection:
         connection.execute(text("PRAGMA wal_checkpoint(TRUNCATE)"))
     stored = b"".join(path.read_bytes() for path in tmp_path.glob("triptych.db*"))
@@ -213,20 +213,20 @@ def test_no_secret_is_stored_as_it_is(sqlite_engine, study, tmp_path):
 
 def test_a_ticket_works_once_and_for_thirty_seconds(sqlite_engine, study, move_clock):
     with writing(sqlite_engine) as session:
-        person, _ = accounts.join_open_study(session, study, "Anna")
-        used, late = (accounts.issue_sign_in_ticket(session, person) for _ in range(2))
-        accounts.use_ticket(session, used)
+        person, _ = joining.join_open_study(session, study, "Anna")
+        used, late = (logins.issue_sign_in_ticket(session, person) for _ in range(2))
+        logins.use_ticket(session, used)
 
-    assert refused(sqlite_engine, accounts.use_ticket, used)
+    assert refused(sqlite_engine, logins.use_ticket, used)
     move_clock(seconds=31)
-    assert refused(sqlite_engine, accounts.use_ticket, late)
+    assert refused(sqlite_engine, logins.use_ticket, late)
 
 
 def test_of_eight_racing_uses_of_one_ticket_one_wins(engine):
     with writing(engine) as session:
-        ticket = accounts.issue_sign_in_ticket(session, accounts.create_lead(session, "Ada", PASSCODE))
+        ticket = logins.issue_sign_in_ticket(session, accounts.create_lead(session, "Ada", PASSCODE))
     with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda _: refused(engine, accounts.use_ticket, ticket), range(8)))
+        answers = list(pool.map(lambda _: refused(engine, logins.use_ticket, ticket), range(8)))
 
     assert answers.count("") == 1
 
@@ -235,53 +235,53 @@ def test_of_eight_people_racing_for_one_name_one_gets_it(engine, make_study):
     with writing(engine) as session:
         study = make_study(session, annotators=0)[0]
     with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda _: refused(engine, accounts.join_open_study, study, "Anna"), range(8)))
+        answers = list(pool.map(lambda _: refused(engine, joining.join_open_study, study, "Anna"), range(8)))
 
     assert answers.count("") == 1
 
 
 def test_a_login_lasts_fourteen_days(sqlite_engine, study, move_clock):
     with writing(sqlite_engine) as session:
-        person, _ = accounts.join_open_study(session, study, "Anna")
-        secret = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
+        person, _ = joining.join_open_study(session, study, "Anna")
+        secret = logins.use_ticket(session, logins.issue_sign_in_ticket(session, person))
 
     move_clock(days=13, hours=23)
     with reading(sqlite_engine) as session:
-        assert accounts.who_is(session, secret).pseudonym == person.pseudonym
+        assert logins.who_is(session, secret).pseudonym == person.pseudonym
     move_clock(hours=2)
     with reading(sqlite_engine) as session:
-        assert accounts.who_is(session, secret) is None
+        assert logins.who_is(session, secret) is None
 
 
 def test_signing_out_ends_this_login_and_no_other(sqlite_engine, study):
     with writing(sqlite_engine) as session:
-        person, _ = accounts.join_open_study(session, study, "Anna")
-        first, second = (accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person)) for _ in range(2))
-        accounts.sign_out(session, present(accounts.who_is(session, first)))
+        person, _ = joining.join_open_study(session, study, "Anna")
+        first, second = (logins.use_ticket(session, logins.issue_sign_in_ticket(session, person)) for _ in range(2))
+        logins.sign_out(session, present(logins.who_is(session, first)))
 
-        assert accounts.who_is(session, first) is None
-        assert accounts.who_is(session, second).person_id == person.id
+        assert logins.who_is(session, first) is None
+        assert logins.who_is(session, second).person_id == person.id
 
 
 def test_a_disabled_person_is_signed_out_and_stays_out(sqlite_engine, study):
     with writing(sqlite_engine) as session:
-        person, code = accounts.join_open_study(session, study, "Anna")
-        login, ticket = (accounts.issue_sign_in_ticket(session, person) for _ in range(2))
-        login = accounts.use_ticket(session, login)
+        person, code = joining.join_open_study(session, study, "Anna")
+        login, ticket = (logins.issue_sign_in_ticket(session, person) for _ in range(2))
+        login = logins.use_ticket(session, login)
         person.disabled_at = clock.now()
 
     with reading(sqlite_engine) as session:
-        assert accounts.who_is(session, login) is None
-    assert refused(sqlite_engine, accounts.use_ticket, ticket)
-    assert refused(sqlite_engine, signing_in.returning, study, "Anna", code) == accounts.WRONG_CODE
+        assert logins.who_is(session, login) is None
+    assert refused(sqlite_engine, logins.use_ticket, ticket)
+    assert refused(sqlite_engine, signing_in.returning, study, "Anna", code) == signing_in.WRONG_CODE
 
 
 @pytest.mark.parametrize("secret", ["", "x", "\udc80", "a" * 10_000, "' OR 1=1 --"])
 def test_a_made_up_secret_is_not_signed_in(sqlite_engine, secret):
     with reading(sqlite_engine) as session:
-        assert accounts.who_is(session, secret) is None
-    assert refused(sqlite_engine, accounts.use_ticket, secret)
-    assert refused(sqlite_engine, accounts.accept_invitation, secret)
+        assert logins.who_is(session, secret) is None
+    assert refused(sqlite_engine, logins.use_ticket, secret)
+    assert refused(sqlite_engine, links.accept_invitation, secret)
 
 
 # Open studies
@@ -289,7 +289,7 @@ def test_a_made_up_secret_is_not_signed_in(sqlite_engine, secret):
 
 def test_a_newcomer_becomes_an_annotator_under_a_pseudonym(sqlite_engine, study):
     with writing(sqlite_engine) as session:
-        person, code = accounts.join_open_study(session, study, "Anna")
+        person, code = joining.join_open_study(session, study, "Anna")
         who = signed_in(session, person)
 
         assert who.role == Role.annotator
@@ -300,28 +300,28 @@ def test_a_newcomer_becomes_an_annotator_under_a_pseudonym(sqlite_engine, study)
 
 def test_a_taken_name_asks_for_its_code_or_another_name(sqlite_engine, study):
     with writing(sqlite_engine) as session:
-        accounts.join_open_study(session, study, "Anna")
+        joining.join_open_study(session, study, "Anna")
 
     with pytest.raises(Conflict, match="return code.*another name"), writing(sqlite_engine) as session:
-        accounts.join_open_study(session, study, " ANNA ")
+        joining.join_open_study(session, study, " ANNA ")
 
 
 def test_the_same_name_in_another_study_is_another_person(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
         study, other = make_study(session, annotators=0)[0], make_study(session, annotators=0, title="Other")[0]
-        first, code = accounts.join_open_study(session, study, "Anna")
-        second, _ = accounts.join_open_study(session, other, "Anna")
+        first, code = joining.join_open_study(session, study, "Anna")
+        second, _ = joining.join_open_study(session, other, "Anna")
 
     assert first.pseudonym != second.pseudonym
-    assert refused(sqlite_engine, signing_in.returning, other, "Anna", code) == accounts.WRONG_CODE
+    assert refused(sqlite_engine, signing_in.returning, other, "Anna", code) == signing_in.WRONG_CODE
 
 
 def test_name_and_return_code_bring_back_the_same_person(sqlite_engine, study):
     with writing(sqlite_engine) as session:
-        person, code = accounts.join_open_study(session, study, "Anna")
+        person, code = joining.join_open_study(session, study, "Anna")
 
     assert signing_in.returning(sqlite_engine, study, "anna", code.lower().replace("-", " ")).id == person.id
-    assert refused(sqlite_engine, signing_in.returning, study, "Berta", code) == accounts.WRONG_CODE
+    assert refused(sqlite_engine, signing_in.returning, study, "Berta", code) == signing_in.WRONG_CODE
 
 
 @given(st.lists(st.sampled_from(passcodes.ALPHABET), min_size=8, max_size=8), st.randoms())
@@ -336,16 +336,16 @@ def test_a_return_code_is_understood_however_it_is_typed(signs, random):
 def test_an_annotators_code_or_link_never_opens_a_leads_account(sqlite_engine, study):
     with writing(sqlite_engine) as session:
         lead = accounts.create_lead(session, "Ada", "ABCD-EFGH")
-        accounts.join(session, study, signed_in(session, lead))
-        invited = accounts.accept_invitation(session, personal_link(session, study, "Ada"))
+        joining.join(session, study, signed_in(session, lead))
+        invited = links.accept_invitation(session, personal_link(session, study, "Ada"))
 
     assert invited.id != lead.id
-    assert refused(sqlite_engine, signing_in.returning, study, "Ada", "ABCD-EFGH") == accounts.WRONG_CODE
+    assert refused(sqlite_engine, signing_in.returning, study, "Ada", "ABCD-EFGH") == signing_in.WRONG_CODE
 
 
 @pytest.mark.parametrize("name", ["", "   ", "\u200b", "x" * 81])
 def test_an_unusable_name_is_refused(sqlite_engine, study, name):
-    assert "1 to 80" in refused(sqlite_engine, accounts.join_open_study, study, name)
+    assert "1 to 80" in refused(sqlite_engine, joining.join_open_study, study, name)
 
 
 @pytest.mark.parametrize("access", [Access.invited, Access.panel])
@@ -354,40 +354,40 @@ def test_a_study_that_is_not_open_cannot_be_joined(sqlite_engine, study, access)
     with writing(sqlite_engine) as session:
         who = signed_in(session, accounts.create_lead(session, "Ada", PASSCODE))
 
-    assert "not open to everybody" in refused(sqlite_engine, accounts.join_open_study, study, "Anna")
-    assert "not open to everybody" in refused(sqlite_engine, accounts.join, study, who)
+    assert "not open to everybody" in refused(sqlite_engine, joining.join_open_study, study, "Anna")
+    assert "not open to everybody" in refused(sqlite_engine, joining.join, study, who)
 
 
 def test_a_paused_study_admits_returning_people_only(sqlite_engine, study):
     with writing(sqlite_engine) as session:
-        _, code = accounts.join_open_study(session, study, "Anna")
+        _, code = joining.join_open_study(session, study, "Anna")
     with writing(sqlite_engine) as session:
         lifecycle.set_state(session, lifecycle.by_slug(session, study.slug), StudyState.paused, "L-1")
     with writing(sqlite_engine) as session:
         paused = lifecycle.by_slug(session, study.slug)
-        assert [joined.slug for joined in accounts.studies_to_return_to(session)] == [study.slug]
+        assert [joined.slug for joined in joining.studies_to_return_to(session)] == [study.slug]
         with pytest.raises(StudyNotOpen):
-            accounts.join_open_study(session, paused, "Berta")
+            joining.join_open_study(session, paused, "Berta")
     assert signing_in.returning(sqlite_engine, paused, "Anna", code)
 
 
 def test_a_closed_study_is_listed_last_for_returning_people(sqlite_engine, study, make_study):
     with writing(sqlite_engine) as session:
         newer, _, _ = make_study(session, title="A newer one")
-        person, code = accounts.join_open_study(session, newer, "Anna")
+        person, code = joining.join_open_study(session, newer, "Anna")
         make_study(session, title="Invited only", access=Access.invited)
         lifecycle.create_study(session, lifecycle.StudyPlan(title="A draft"), SMALL_RUBRIC, draft_items(1), "L-1")
         lifecycle.set_state(session, newer, StudyState.closed, "L-1")
 
-        assert [joined.slug for joined in accounts.studies_to_return_to(session)] == [study.slug, newer.slug]
+        assert [joined.slug for joined in joining.studies_to_return_to(session)] == [study.slug, newer.slug]
     assert signing_in.returning(sqlite_engine, newer, "Anna", code).id == person.id
 
 
 def test_joining_twice_is_one_membership(sqlite_engine, study):
     with writing(sqlite_engine) as session:
         who = signed_in(session, accounts.create_lead(session, "Ada", PASSCODE))
-        accounts.join(session, study, who)
-        accounts.join(session, study, who)
+        joining.join(session, study, who)
+        joining.join(session, study, who)
 
         own = select(Membership).where(Membership.person_id == who.person_id, Membership.role == Role.annotator)
         assert len(session.scalars(own).all()) == 1
@@ -399,14 +399,14 @@ def test_joining_twice_is_one_membership(sqlite_engine, study):
 def test_a_personal_link_works_until_replaced_or_ninety_days_old(sqlite_engine, study, move_clock):
     with writing(sqlite_engine) as session:
         first = personal_link(session, study, "Anna", "anna@example.org")
-        person = accounts.accept_invitation(session, first)
-        assert accounts.accept_invitation(session, first).id == person.id
+        person = links.accept_invitation(session, first)
+        assert links.accept_invitation(session, first).id == person.id
         second = personal_link(session, study, "anna")
-        assert accounts.accept_invitation(session, second).id == person.id
+        assert links.accept_invitation(session, second).id == person.id
 
-    assert "not valid" in refused(sqlite_engine, accounts.accept_invitation, first)
+    assert "not valid" in refused(sqlite_engine, links.accept_invitation, first)
     move_clock(days=90, seconds=1)
-    assert "not valid" in refused(sqlite_engine, accounts.accept_invitation, second)
+    assert "not valid" in refused(sqlite_engine, links.accept_invitation, second)
 
 
 def test_people_with_the_same_name_are_distinguished_by_address(sqlite_engine, study):
@@ -425,50 +425,50 @@ def test_a_panel_id_is_one_person_for_a_lead(sqlite_engine, make_study):
         session.execute(update(Membership).where(Membership.study_id == other.id).values(person_id=lead.person_id))
         study.access = other.access = Access.panel
         session.flush()
-        first = accounts.join_from_panel(session, study, "prolific", "5f1", "s1")
+        first = panels.join_from_panel(session, study, "prolific", "5f1", "s1")
 
-        assert accounts.join_from_panel(session, study, "prolific", "5f1", "s2").id == first.id
-        assert accounts.join_from_panel(session, other, "prolific", "5f1", "s3").id == first.id
-        assert accounts.join_from_panel(session, study, "prolific", "5f2", "s4").id != first.id
-        assert accounts.join_from_panel(session, study, "other", "5f1", "s5").id != first.id
+        assert panels.join_from_panel(session, study, "prolific", "5f1", "s2").id == first.id
+        assert panels.join_from_panel(session, other, "prolific", "5f1", "s3").id == first.id
+        assert panels.join_from_panel(session, study, "prolific", "5f2", "s4").id != first.id
+        assert panels.join_from_panel(session, study, "other", "5f1", "s5").id != first.id
 
 
 def test_a_closed_study_admits_its_own_panel_members_only(sqlite_engine, study):
     set_access(sqlite_engine, study, Access.panel)
     with writing(sqlite_engine) as session:
-        person = accounts.join_from_panel(session, study, "prolific", "5f1", "")
+        person = panels.join_from_panel(session, study, "prolific", "5f1", "")
         study.state = StudyState.closed
 
-        assert accounts.join_from_panel(session, study, "prolific", "5f1", "").id == person.id
+        assert panels.join_from_panel(session, study, "prolific", "5f1", "").id == person.id
         with pytest.raises(StudyNotOpen):
-            accounts.join_from_panel(session, study, "prolific", "5f2", "")
+            panels.join_from_panel(session, study, "prolific", "5f2", "")
 
 
 @pytest.mark.parametrize("external_id", ["", "x" * 201, "a\nb", "a\x00b"])
 def test_an_unusable_panel_id_is_refused(sqlite_engine, study, external_id):
     set_access(sqlite_engine, study, Access.panel)
 
-    assert "participant id" in refused(sqlite_engine, accounts.join_from_panel, study, "prolific", external_id, "")
+    assert "participant id" in refused(sqlite_engine, panels.join_from_panel, study, "prolific", external_id, "")
 
 
 def test_a_panel_address_uses_the_parameters_of_the_settings(sqlite_engine, study):
     set_access(sqlite_engine, study, Access.panel)
     with writing(sqlite_engine) as session:
         address = {"study": study.slug, "PROLIFIC_PID": "5f1"}
-        assert accounts.panel_study(session, address).id == study.id
-        assert accounts.panel_study(session, {"study": study.slug}) is None
-        assert accounts.panel_study(session, {"PROLIFIC_PID": "5f1"}) is None
+        assert panels.panel_study(session, address).id == study.id
+        assert panels.panel_study(session, {"study": study.slug}) is None
+        assert panels.panel_study(session, {"PROLIFIC_PID": "5f1"}) is None
         here = lifecycle.by_slug(session, study.slug)
         here.settings = {"panel": {"id_param": "workerId", "name": "mturk"}}
         session.flush()
-        assert accounts.panel_study(session, address) is None
-        addressed = present(accounts.panel_study(session, {"study": study.slug, "workerId": "W"}))
-        assert accounts.panel_of(addressed).name == "mturk"
+        assert panels.panel_study(session, address) is None
+        addressed = present(panels.panel_study(session, {"study": study.slug, "workerId": "W"}))
+        assert settings_of(addressed).panel.name == "mturk"
 
 
 def test_a_login_row_knows_its_person(sqlite_engine, study):
     with writing(sqlite_engine) as session:
-        person, _ = accounts.join_open_study(session, study, "Anna")
+        person, _ = joining.join_open_study(session, study, "Anna")
         who = signed_in(session, person)
 
         assert session.get(Login, who.login_id).person_id == who.person_id == person.id
@@ -538,7 +538,7 @@ def test_a_typed_list_names_people_and_their_groups(sqlite_engine, study):
     with writing(sqlite_engine) as session:
         groups = settings_of(session.get_one(Study, study.id)).annotator_groups
         kinds = [event.kind for event in events.since(session, study.id, 0)]
-        assert accounts.accept_invitation(session, invited[2].secret).pseudonym == invited[2].pseudonym
+        assert links.accept_invitation(session, invited[2].secret).pseudonym == invited[2].pseudonym
     assert groups == {guest.pseudonym: guest.group for guest in invited if guest.group}
     assert kinds.count(EventKind.annotators_grouped) == 1
 
@@ -576,8 +576,8 @@ def test_an_old_link_works_until_the_new_one_is_used(sqlite_engine, study, cleo)
         (reminded,) = invitations.remind(session, study, [cleo.pseudonym], "L")
     assert (reminded.email, reminded.reminder) == ("c@x.example", True)
     for secret in (cleo.secret, reminded.secret, reminded.secret):
-        assert not refused(sqlite_engine, accounts.accept_invitation, secret)
-    assert "not valid" in refused(sqlite_engine, accounts.accept_invitation, cleo.secret)
+        assert not refused(sqlite_engine, links.accept_invitation, secret)
+    assert "not valid" in refused(sqlite_engine, links.accept_invitation, cleo.secret)
 
 
 def test_a_logged_reminder_holds_no_secret_and_no_address(sqlite_engine, study, cleo):
@@ -609,7 +609,7 @@ def test_an_ended_link_lets_nobody_in(sqlite_engine, study, cleo):
     with writing(sqlite_engine) as session:
         invitations.remind(session, study, [cleo.pseudonym], "L")
         roster.end_link(session, study, cleo.pseudonym, "L")
-    assert "not valid" in refused(sqlite_engine, accounts.accept_invitation, cleo.secret)
+    assert "not valid" in refused(sqlite_engine, links.accept_invitation, cleo.secret)
     with reading(sqlite_engine) as session:
         assert events.since(session, study.id, 0)[-1].kind == EventKind.link_ended
         assert next(m for m in roster.members_of(session, study) if m.name == "Cleo").link_until is None
@@ -618,15 +618,15 @@ def test_an_ended_link_lets_nobody_in(sqlite_engine, study, cleo):
 def test_disabling_ends_logins_links_and_codes_at_once(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
         study, lead, _ = make_study(session)
-        person, code = accounts.join_open_study(session, study, "Anna")
-        login = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
-        link, ticket = accounts.issue_link(session, study, person.id), accounts.issue_sign_in_ticket(session, person)
+        person, code = joining.join_open_study(session, study, "Anna")
+        login = logins.use_ticket(session, logins.issue_sign_in_ticket(session, person))
+        link, ticket = links.issue_link(session, study, person.id), logins.issue_sign_in_ticket(session, person)
     with writing(sqlite_engine) as session:
         roster.disable(session, study, person.pseudonym, lead)
-        assert accounts.who_is(session, login) is None
+        assert logins.who_is(session, login) is None
     for command, *parts in (
-        (accounts.use_ticket, ticket),
-        (accounts.accept_invitation, link),
+        (logins.use_ticket, ticket),
+        (links.accept_invitation, link),
         (signing_in.returning, study, "Anna", code),
         (roster.new_link, study, person.pseudonym, lead.pseudonym),
     ):
@@ -664,5 +664,5 @@ def test_an_invited_lead_can_be_added_by_name(sqlite_engine, study, make_study):
         sqlite_engine, invitations.invite_one, other, "Dora", "", Role.lead, "L"
     )
     with writing(sqlite_engine) as session:
-        accounts.accept_as_lead(session, dora.secret, PASSCODE)
+        links.accept_as_lead(session, dora.secret, PASSCODE)
     assert "by name instead" in refused(sqlite_engine, invitations.invite_one, other, "Dora", "", Role.lead, "L")

@@ -11,7 +11,7 @@ from sqlalchemy import select
 from triptych import clock
 from triptych.errors import ImportRefused, NotAllowed, NotFound
 from triptych.operations import verify
-from triptych.people import accounts, invitations, viewers
+from triptych.people import invitations, joining, links, logins, viewers
 from triptych.people.letters import letter
 from triptych.storage import database, events
 from triptych.storage.events import EventKind
@@ -30,9 +30,9 @@ def session(sqlite_engine):
 def seated(session, study: Study, days: int = 7) -> tuple[str, Who, str]:
     """(secret of the link, who they are, secret of their login) of a viewer who has opened the link."""
     link = invitations.invite_one(session, study, "Hana", "hana@example.org", Role.viewer, "L", days).secret
-    person = accounts.accept_invitation(session, link)
-    login = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
-    return link, accounts.signed_in(session, login), login
+    person = links.accept_invitation(session, link)
+    login = logins.use_ticket(session, logins.issue_sign_in_ticket(session, person))
+    return link, logins.signed_in(session, login), login
 
 
 def test_a_viewer_sees_their_one_study(session, make_study):
@@ -50,7 +50,7 @@ def test_the_login_of_a_viewer_ends_with_their_link(session, make_study):
     _, who, _ = seated(session, study, days=3)
     left = session.get_one(Login, who.login_id).expires_at - clock.now()
     assert timedelta(days=2, hours=23) < left <= timedelta(days=3)
-    assert accounts.later_end(session, who) is None
+    assert logins.later_end(session, who) is None
 
 
 def test_an_expired_link_opens_nothing(session, make_study, monkeypatch):
@@ -58,20 +58,20 @@ def test_an_expired_link_opens_nothing(session, make_study, monkeypatch):
     link, _, login = seated(session, study, days=3)
     later = clock.now() + timedelta(days=3, seconds=1)
     monkeypatch.setattr(clock, "now", lambda: later)
-    assert accounts.who_is(session, login) is None
+    assert logins.who_is(session, login) is None
     with pytest.raises(NotAllowed):
-        accounts.accept_invitation(session, link)
+        links.accept_invitation(session, link)
 
 
 def test_withdrawing_a_seat_ends_its_logins_and_deletes_the_person(session, make_study):
     study, *_ = make_study(session)
     link, who, login = seated(session, study)
-    assert accounts.live_logins(session, [login]) == {login}  # open sockets live as long as this
+    assert logins.live_logins(session, [login]) == {login}  # open sockets live as long as this
     assert viewers.withdraw_seat(session, study, who.pseudonym, "L") == 1
-    assert accounts.live_logins(session, [login]) == set()
+    assert logins.live_logins(session, [login]) == set()
     assert session.get(Person, who.person_id) is None
     with pytest.raises(NotAllowed):
-        accounts.accept_invitation(session, link)
+        links.accept_invitation(session, link)
 
 
 def test_the_log_proves_who_gave_and_withdrew_a_seat(session, make_study):
@@ -106,7 +106,7 @@ def test_a_viewer_joins_no_study(session, make_study):
     study, *_ = make_study(session)
     _, who, _ = seated(session, study)
     with pytest.raises(NotFound):
-        accounts.join(session, study, who)
+        joining.join(session, study, who)
 
 
 def test_the_browser_of_an_annotator_opens_no_seat(session, make_study):
@@ -138,7 +138,7 @@ def test_a_list_invites_viewers(session, make_study):
     guests = invitations.read_list(session, study, b"Hana, hana@example.org, viewer")
     [invited] = invitations.invite_all(session, study, guests.guests, "L")
     assert invited.role == Role.viewer
-    assert accounts.accept_invitation(session, invited.secret).role == Role.viewer
+    assert links.accept_invitation(session, invited.secret).role == Role.viewer
 
 
 def test_the_mail_names_the_days_of_the_link(session, make_study):

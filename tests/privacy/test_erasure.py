@@ -21,11 +21,10 @@ from triptych import clock
 from triptych.annotate import assignments, exclusions
 from triptych.errors import Conflict, NotAllowed, NotFound
 from triptych.operations import verify
-from triptych.people import accounts, roster, signing_in, viewers
+from triptych.people import accounts, joining, links, logins, panels, roster, signing_in, viewers
 from triptych.privacy import erasure, personal_data, withdrawal
 from triptych.results.frame.upkeep import build_frame, frame_of
-from triptych.storage import database, events
-from triptych.storage.database import Wiped
+from triptych.storage import database, events, sqlite_files, wiping
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Assignment,
@@ -43,6 +42,7 @@ from triptych.storage.models import (
     Study,
     TestAnswer,
 )
+from triptych.storage.wiping import Wiped
 from triptych.study import annotator_groups, design, duplicate
 from triptych.study.persons import Certainty, Who
 from triptych.study.settings import settings_of
@@ -67,11 +67,11 @@ def full(engine, make_study):
     """(study, lead, annotator): the annotator left traces in every table that can hold some."""
     with database.writing(engine) as session:
         study, lead, (ben, _) = make_study(session, items=3)
-        person, _ = accounts.join_open_study(session, study, NAME)
+        person, _ = joining.join_open_study(session, study, NAME)
         person.email = EMAIL
         session.add(PanelIdentity(person_id=person.id, panel="prolific", external_id=PANEL))
-        accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
-        accounts.issue_link(session, study, person.id)
+        logins.use_ticket(session, logins.issue_sign_in_ticket(session, person))
+        links.issue_link(session, study, person.id)
         annotator = Who(person.id, person.pseudonym, person.role, person.name, 0)
         submit(session, study, annotator, traced_answers())
         work = assignments.current(session, study, annotator)
@@ -140,7 +140,7 @@ def test_the_next_start_clears_the_files_after_a_kill(sqlite_engine, make_study,
 
     with running_app(tmp_path, start=forked):
         assert trace not in files_of(sqlite_engine)
-    assert database.due_wipes(sqlite_engine) == []
+    assert wiping.due_wipes(sqlite_engine) == []
 
 
 def test_erasure_takes_the_person_out_of_their_group(engine, full):
@@ -215,7 +215,7 @@ def test_leaving_one_study_changes_nothing_in_another(sqlite_engine, make_study)
     with database.writing(sqlite_engine) as session:
         study, lead, _ = make_study(session, items=2)
         other, _, _ = make_study(session, items=2, title="Another")
-        person, code = accounts.join_open_study(session, study, NAME)
+        person, code = joining.join_open_study(session, study, NAME)
         annotator = Who(person.id, person.pseudonym, person.role, person.name, 0)
         join(session, other, annotator)
         for joined in (study, other):
@@ -258,17 +258,17 @@ def test_a_withdrawn_panel_id_is_recognised_in_its_study_only(sqlite_engine, mak
     with database.writing(sqlite_engine) as session:
         study, lead, _ = make_study(session, access="panel")
         other, _, _ = make_study(session, access="panel", title="Another")
-        first = accounts.join_from_panel(session, study, "prolific", PANEL, "s1")
+        first = panels.join_from_panel(session, study, "prolific", PANEL, "s1")
         withdrawal.withdraw(session, study, first.pseudonym, lead.pseudonym)
         assert PANEL not in session.scalars(select(PanelIdentity.external_id)).all()
 
-        assert accounts.join_from_panel(session, study, "prolific", PANEL, "s2").id == first.id
-        elsewhere = accounts.join_from_panel(session, other, "prolific", PANEL, "s3")
+        assert panels.join_from_panel(session, study, "prolific", PANEL, "s2").id == first.id
+        elsewhere = panels.join_from_panel(session, other, "prolific", PANEL, "s3")
         assert elsewhere.id != first.id
-        assert accounts.join_from_panel(session, study, "prolific", PANEL, "s4").id == first.id
+        assert panels.join_from_panel(session, study, "prolific", PANEL, "s4").id == first.id
         assert set(session.scalars(select(PanelIdentity.session_id))) == {"", "s3"}
         withdrawal.withdraw(session, other, elsewhere.pseudonym, lead.pseudonym)
-        assert accounts.join_from_panel(session, other, "prolific", PANEL, "s5").id == elsewhere.id
+        assert panels.join_from_panel(session, other, "prolific", PANEL, "s5").id == elsewhere.id
 
 
 def test_a_role_that_owns_no_tables_reports_that_wiping_failed(postgres_engine):
@@ -286,16 +286,16 @@ def test_a_role_that_owns_no_tables_reports_that_wiping_failed(postgres_engine):
 def test_an_erased_person_cannot_come_back(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, lead, _ = make_study(session)
-        person, code = accounts.join_open_study(session, study, "Anna")
-        ticket, link = accounts.issue_sign_in_ticket(session, person), accounts.issue_link(session, study, person.id)
-        login = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
+        person, code = joining.join_open_study(session, study, "Anna")
+        ticket, link = logins.issue_sign_in_ticket(session, person), links.issue_link(session, study, person.id)
+        login = logins.use_ticket(session, logins.issue_sign_in_ticket(session, person))
     with database.writing(sqlite_engine) as session:
         erasure.erase(session, study, person.pseudonym, sure(lead))
     with database.writing(sqlite_engine) as session:
-        assert accounts.who_is(session, login) is None
+        assert logins.who_is(session, login) is None
         for command, *arguments in (
-            (accounts.use_ticket, ticket),
-            (accounts.accept_invitation, link),
+            (logins.use_ticket, ticket),
+            (links.accept_invitation, link),
             (roster.enable, study, person.pseudonym, lead),
             (roster.new_link, study, person.pseudonym, lead.pseudonym),
         ):
@@ -304,7 +304,7 @@ def test_an_erased_person_cannot_come_back(sqlite_engine, make_study):
         with pytest.raises(Conflict):
             erasure.erase(session, study, person.pseudonym, sure(lead))
         assert "erased" in [member.state for member in roster.members_of(session, study)]
-        accounts.join_open_study(session, study, "Anna")  # the name is free for another person
+        joining.join_open_study(session, study, "Anna")  # the name is free for another person
     with pytest.raises(NotAllowed):
         signing_in.returning(sqlite_engine, study, "Anna", code)
 
@@ -352,7 +352,7 @@ def test_copies_holding_a_withdrawn_person_are_listed_until_cleaned(sqlite_engin
 def backup(engine, name: str) -> Path:
     folder = database.sqlite_path(str(engine.url)).parent / "backups"
     folder.mkdir(exist_ok=True)
-    database.copy_sqlite(database.sqlite_path(str(engine.url)), folder / name)
+    sqlite_files.copy_sqlite(database.sqlite_path(str(engine.url)), folder / name)
     return folder / name
 
 
@@ -403,7 +403,7 @@ def test_a_database_elsewhere_hides_no_copy(sqlite_engine, make_study, tmp_path,
     monkeypatch.setenv("TRIPTYCH_DATABASE_URL", str(sqlite_engine.url))
     old, before = home / in_use.name, in_use.with_name(f"{in_use.stem}-before-0006-1.db")
     for path in (old, before):
-        database.copy_sqlite(in_use, path)
+        sqlite_files.copy_sqlite(in_use, path)
     (home / "in-use.db").symlink_to(in_use)
     (home / "link.db").symlink_to(old)
 
@@ -422,7 +422,7 @@ def test_a_database_elsewhere_hides_no_copy(sqlite_engine, make_study, tmp_path,
 def test_personal_data_are_complete_and_unblind_nothing(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, _, _ = make_study(session, items=2)
-        person, _ = accounts.join_open_study(session, study, NAME)
+        person, _ = joining.join_open_study(session, study, NAME)
         annotator = Who(person.id, person.pseudonym, person.role, person.name, 0)
         submit(session, study, annotator, traced_answers("=1+1 qwxplain"))
         data = personal_data.of_member(session, study, annotator.pseudonym)

@@ -22,12 +22,12 @@ from starlette.applications import Starlette
 from triptych.annotate import exclusions
 from triptych.cli import main as command_line
 from triptych.errors import NotFound
-from triptych.people import accounts, invitations
+from triptych.people import invitations, links
 from triptych.reports import snapshot
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.judges import margin
-from triptych.storage import database
+from triptych.storage import database, schema
 from triptych.storage.models import Item, Kind, Person, Role
 from triptych.study import design, heds_answers, lifecycle
 from triptych.study.design import Parts
@@ -198,18 +198,18 @@ def test_datasheet_answers_go_into_the_next_report(visit, make_study):
 
 def test_a_database_of_the_first_release_keeps_its_rows(tmp_path):
     engine = database.open_engine(f"sqlite:///{tmp_path / 'old.db'}")
-    database.create_version(engine, "0001")
+    schema.create_version(engine, "0001")
     assert not inspect(engine).has_table("snapshot")
     with database.writing(engine) as session:
         columns = "kind, role, pseudonym, name, created_at"
         session.execute(text(f"INSERT INTO person ({columns}) VALUES ('human', 'lead', 'L-1', 'Ada', '2026-01-01')"))
 
-    database.migrate(engine)
+    schema.migrate(engine)
 
-    assert (database.stored_version(engine), inspect(engine).has_table("snapshot")) == (database.HEAD, True)
+    assert (schema.stored_version(engine), inspect(engine).has_table("snapshot")) == (schema.HEAD, True)
     with database.reading(engine) as session:
         assert session.scalars(select(Person.name)).all() == ["Ada"]
-    assert len(list(tmp_path.glob(f"old-before-{database.HEAD}-*.db"))) == 1
+    assert len(list(tmp_path.glob(f"old-before-{schema.HEAD}-*.db"))) == 1
     engine.dispose()
 
 
@@ -218,7 +218,7 @@ def test_viewers_read_a_blind_report_without_pseudonyms(make_study, monkeypatch)
     with database.writing(web_engine()) as session:
         exclusions.exclude(session, study, people[0].pseudonym, "too fast", lead.pseudonym)
         secret = invitations.invite_one(session, study, "Hana", "", Role.viewer, lead.pseudonym).secret
-        person = accounts.invited(session, secret)
+        person = links.invited(session, secret)
     viewer = Who(person.id, person.pseudonym, person.role, person.name, 0)
     report = freeze(web_engine(), study)
     app = Starlette(routes=export.EXPORT_ROUTES)

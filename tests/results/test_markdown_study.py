@@ -29,8 +29,9 @@ from triptych.results.study_analysis import analyse, spans
 from triptych.rubric.files import parse_rubric
 from triptych.storage import database
 from triptych.storage.models import Assignment, Highlight, Role, StudyState
-from triptych.study import design, lifecycle, lint
+from triptych.study import design, lifecycle
 from triptych.study.design import Parts
+from triptych.study.lint import linter
 from triptych.study.settings import Formats
 from triptych.study.system_names import system_names
 
@@ -118,7 +119,7 @@ def test_the_linter_is_quiet_about_markdown_that_is_formatted():
         for n, text in enumerate(texts_of)
     ]
     rubric = parse_rubric(SMALL_RUBRIC)
-    plain, formatted = (lint.lint_file(rubric, items, formats) for formats in (Formats(), FORMATTED))
+    plain, formatted = (linter.lint_file(rubric, items, formats) for formats in (Formats(), FORMATTED))
     assert any("Markdown, such as" in finding.text for finding in plain)
     assert not any("Markdown, such as" in finding.text for finding in formatted)
     html = present(next((finding for finding in formatted if "HTML" in finding.text), None))

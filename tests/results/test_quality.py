@@ -13,7 +13,7 @@ from sqlalchemy import delete, select
 
 from triptych import clock
 from triptych.annotate import assignments, exclusions
-from triptych.people import accounts
+from triptych.people import panels
 from triptych.results import quality
 from triptych.results.annotators import repeated, with_self
 from triptych.results.frame.model import Counted
@@ -187,11 +187,11 @@ def test_a_late_panel_session_shows_the_ending_only(sqlite_engine, make_study):
         study, _, _ = make_study(session, items=2, annotators=0)
         study.access = Access.panel
         session.flush()
-        first = accounts.join_from_panel(session, study, "prolific", "5f1", "first")
+        first = panels.join_from_panel(session, study, "prolific", "5f1", "first")
         who = Who(first.id, first.pseudonym, first.role, None, 0)
         submit(session, study, who)
         submit(session, study, who)
-        second = accounts.join_from_panel(session, study, "prolific", "5f1", "second")
+        second = panels.join_from_panel(session, study, "prolific", "5f1", "second")
 
         assert second.id == first.id
         assert assignments.current(session, study, who) == assignments.NoItem.finished

@@ -219,7 +219,7 @@ def test_scores_are_read_before_the_turn_to_write(client, study, monkeypatch):
     assemble = judge_scores.assemble
 
     def note_the_turn(*parts):
-        held.append(database._write_lock.locked())
+        held.append(database.write_lock.locked())
         return assemble(*parts)
 
     monkeypatch.setattr(judge_scores, "assemble", note_the_turn)

@@ -15,12 +15,11 @@ from sqlalchemy import func, select
 
 from triptych.annotate import assignments, onboarding
 from triptych.operations import verify
-from triptych.people import accounts
+from triptych.people import accounts, joining
 from triptych.privacy import erasure
 from triptych.rubric.files import shipped_rubrics
 from triptych.simulate import demo
 from triptych.storage import database, events
-from triptych.storage.database import Wiped
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Assignment,
@@ -38,6 +37,7 @@ from triptych.storage.models import (
     Role,
     Study,
 )
+from triptych.storage.wiping import Wiped
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of
@@ -109,7 +109,7 @@ def test_one_demo_study_is_imported_and_goes_on(loaded):
         line = lifecycle.line_of(session, study)
         origins = set(session.scalars(select(Assignment.origin).where(Assignment.study_id == study.id)))
         kinds = session.scalars(select(Event.kind).where(Event.study_id == study.id)).all()
-        guest, _ = accounts.join_open_study(session, study, "Kim")
+        guest, _ = joining.join_open_study(session, study, "Kim")
         work = assigned(session, study, Who(guest.id, guest.pseudonym, guest.role, guest.name, 0))
 
     assert (line.done, line.expected) == (26, 39)
@@ -140,10 +140,10 @@ def test_deleting_the_demo_deletes_people_who_only_tried_it(engine, make_study):
     with database.writing(engine) as session:
         own, lead, (anna, _) = make_study(session)
         study = demo_studies(session)[0]
-        guest, _ = accounts.join_open_study(session, study, "Wilhelmina Zauberberg")
+        guest, _ = joining.join_open_study(session, study, "Wilhelmina Zauberberg")
         assignments.current(session, study, Who(guest.id, guest.pseudonym, guest.role, guest.name, 0))
         for who in (anna, lead):
-            accounts.enrol(session, study, who.person_id, who.pseudonym)
+            joining.enrol(session, study, who.person_id, who.pseudonym)
         accounts.create_lead(session, "Dr Lead", "a long passcode 42")
 
     with database.writing(engine) as session:

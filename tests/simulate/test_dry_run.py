@@ -22,7 +22,7 @@ from triptych.simulate import dry_run, recovery
 from triptych.simulate.annotators import Crowd, Recipe
 from triptych.simulate.demo import DEMO
 from triptych.simulate.recovery import Planted, Recovered, checks
-from triptych.storage import database
+from triptych.storage import database, schema
 from triptych.storage.models import Base, Item, PlannedItem, Rating, Round
 from triptych.study import launch, lifecycle, pairing, settings
 
@@ -55,7 +55,7 @@ def new_database(tmp_path_factory):
 
     def make_one():
         made.append(database.open_engine(f"sqlite:///{tmp_path_factory.mktemp('dry') / 'triptych.db'}"))
-        database.migrate(made[-1])
+        schema.migrate(made[-1])
         return made[-1]
 
     yield make_one

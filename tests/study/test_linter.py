@@ -11,8 +11,8 @@ from sqlmodel import Session
 from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
 from triptych.rubric.files import parse_rubric
 from triptych.study import lifecycle
-from triptych.study import lint as linter
-from triptych.study.lint import LintFinding
+from triptych.study.lint import linter
+from triptych.study.lint.findings import LintFinding
 from triptych.study.pairing import PlanLine
 from triptych.study.settings import Formats, changed, stored
 from triptych.study.system_names import mark_of

@@ -9,7 +9,8 @@ import threading
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import create_engine, text
+from sqlalchemy.exc import DBAPIError, OperationalError
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.routing import Route
@@ -17,8 +18,9 @@ from starlette.routing import Route
 from triptych import settings
 from triptych.operations import doctor
 from triptych.operations.doctor import Diagnosis
-from triptych.storage import database
-from triptych.storage.database import DatabaseUnavailable, reading, writing
+from triptych.storage import database, schema
+from triptych.storage.database import reading, writing
+from triptych.storage.unavailable import UNREACHABLE, DatabaseUnavailable
 from triptych.web import health, routes, start
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104
@@ -40,7 +42,7 @@ def ready() -> tuple[int, dict]:
 
 
 def broken_engine(tmp_path: Path):
-    return database.create_engine(f"sqlite:///{tmp_path}/no/such/folder.db")
+    return create_engine(f"sqlite:///{tmp_path}/no/such/folder.db")
 
 
 def test_the_process_is_healthy_whatever_its_database_does(monkeypatch):
@@ -53,7 +55,7 @@ def test_ready_means_database_tables_and_disk(served):
     status, answer = ready()
 
     assert (status, answer["status"], answer["database"]) == (200, "ready", "answers")
-    assert answer["tables"] == f"version {database.HEAD}"
+    assert answer["tables"] == f"version {schema.HEAD}"
     assert answer["disk"].endswith("GB free")
 
 
@@ -71,7 +73,7 @@ def test_tables_of_another_version_are_not_ready(served):
     status, answer = ready()
 
     assert status == 503
-    assert f"this program needs {database.HEAD}" in answer["tables"]
+    assert f"this program needs {schema.HEAD}" in answer["tables"]
 
 
 def test_a_full_disk_is_not_ready(served, monkeypatch):
@@ -103,7 +105,7 @@ def test_an_unavailable_database_is_one_sentence_for_people(tmp_path):
 
 
 def test_an_invalid_statement_is_no_outage(sqlite_engine):
-    with pytest.raises(database.OperationalError, match="no such table"), reading(sqlite_engine) as session:
+    with pytest.raises(OperationalError, match="no such table"), reading(sqlite_engine) as session:
         session.execute(text("SELECT * FROM nowhere"))
 
 
@@ -119,7 +121,7 @@ def test_a_cut_connection_is_an_outage_until_the_next(postgres_engine):
 
 
 def test_a_statements_error_quotes_no_user_text(engine):
-    with pytest.raises(database.DBAPIError) as caught, writing(engine) as session:
+    with pytest.raises(DBAPIError) as caught, writing(engine) as session:
         session.execute(text("INSERT INTO person (name) VALUES (:name)"), {"name": "Rosalind"})
 
     assert "Rosalind" not in str(caught.value).partition("DETAIL")[0]
@@ -127,7 +129,7 @@ def test_a_statements_error_quotes_no_user_text(engine):
 
 def test_an_outage_is_answered_with_503_and_the_sentence():
     async def broken(_):
-        raise DatabaseUnavailable(database.UNREACHABLE)
+        raise DatabaseUnavailable(UNREACHABLE)
 
     app = Starlette(routes=[Route("/x", broken)], exception_handlers=routes.ERRORS)
     sent: list = []
@@ -141,7 +143,7 @@ def test_an_outage_is_answered_with_503_and_the_sentence():
     asyncio.run(app({"type": "http", "method": "GET", "path": "/x", "headers": [], "root_path": ""}, receive, send))
 
     assert sent[0]["status"] == 503
-    assert json.loads(sent[1]["body"]) == {"refused": "away", "message": database.UNREACHABLE}
+    assert json.loads(sent[1]["body"]) == {"refused": "away", "message": UNREACHABLE}
     assert (b"retry-after", b"3") in sent[0]["headers"]
 
 

@@ -12,7 +12,7 @@ from sqlalchemy import text
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 
-from triptych.people import accounts
+from triptych.people import accounts, logins
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Role
 from triptych.web import metrics
@@ -99,7 +99,7 @@ def test_open_pages_and_their_annotators_are_counted(meter, sqlite_engine):
         for name, role in (("ann", Role.annotator), ("lead", Role.lead)):
             who = add_person(session, name, role)
             person = session.get_one(accounts.Person, who.person_id)
-            cookies.append(cookie_value(accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))))
+            cookies.append(cookie_value(logins.use_ticket(session, logins.issue_sign_in_ticket(session, person))))
     seen: list[dict[str, float]] = []
 
     def page(cookie: str, inside) -> None:

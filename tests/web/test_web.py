@@ -16,7 +16,7 @@ from starlette.requests import Request
 
 from bench.server import Server, running_app
 from triptych import settings
-from triptych.people import accounts
+from triptych.people import accounts, logins
 from triptych.storage import database
 from triptych.storage.database import reading, writing
 from triptych.study.persons import Who
@@ -75,7 +75,7 @@ def lead(data):
 
 def ticket_for(data, person) -> str:
     with writing(data) as transaction:
-        return accounts.issue_sign_in_ticket(transaction, person)
+        return logins.issue_sign_in_ticket(transaction, person)
 
 
 def sign_in(server, data, person, **more: str) -> Answer:
@@ -88,7 +88,7 @@ def holder(data, answer: Answer) -> Who | None:
         patch.setenv("TRIPTYCH_SECRET", SECRET)
         secret = session.login_secret(answer.cookie.value)
     with reading(data) as transaction:
-        return accounts.who_is(transaction, present(secret))
+        return logins.who_is(transaction, present(secret))
 
 
 def test_a_ticket_becomes_a_cookie_that_no_script_can_read(server, data, lead):

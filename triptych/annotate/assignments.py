@@ -25,7 +25,7 @@ from triptych.annotate.reservations import Assigned, own_assignments, seen_items
 from triptych.errors import NotFound
 from triptych.languages.language import _, message
 from triptych.people import passcodes
-from triptych.people.accounts import select_who, signed_in
+from triptych.people.logins import select_who, signed_in
 from triptych.people.membership import AnnotatorMembership, locked_membership, membership_of, select_membership
 from triptych.storage.models import (
     FINISHED,

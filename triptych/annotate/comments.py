@@ -42,7 +42,8 @@ from triptych.storage.models import (
     Study,
     System,
 )
-from triptych.study import lifecycle, lint
+from triptych.study import lifecycle
+from triptych.study.lint import giveaways
 from triptych.study.persons import Who
 
 LONGEST_COMMENT = 2000  # characters
@@ -106,7 +107,7 @@ def ask(session: Session, study: Study, item: str, pseudonym: str, text: str, wh
     if row is None:
         raise NotFound(f"{pseudonym} is not an annotator of this study who has finished this item.")
     neat = _read_text(text)
-    named = lint.systems_named(neat, session.scalars(select(System.name).where(System.study_id == study.id)))
+    named = giveaways.systems_named(neat, session.scalars(select(System.name).where(System.study_id == study.id)))
     if named:
         raise NotAllowed("The comment contains the name of a system, which annotators must not learn. Leave it out.")
     _store(session, study, row.id, neat, who)

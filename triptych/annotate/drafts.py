@@ -22,7 +22,7 @@ from triptych.annotate.annotations import ALREADY_SUBMITTED, MAX_COUNT, OPEN_ELS
 from triptych.annotate.reservations import Assigned, reservation_life
 from triptych.errors import NotFound
 from triptych.languages.language import _
-from triptych.people import accounts, passcodes
+from triptych.people import logins, passcodes
 from triptych.rubric.answers import check_draft
 from triptych.rubric.model import Rubric
 from triptych.storage import database
@@ -184,5 +184,5 @@ def _draft_update() -> Update:
 @cache
 def _next_draft_update() -> Update:
     is_open = exists().where(Study.id == Assignment.study_id, Study.state != StudyState.closed)
-    of_login = Assignment.person_id == accounts.signed_in_person().scalar_subquery()
+    of_login = Assignment.person_id == logins.signed_in_person().scalar_subquery()
     return _draft_update().where(Assignment.reserved_at == bindparam("given_out"), of_login, is_open)

@@ -25,7 +25,7 @@ from triptych.formats.workbook.reading import FilledWorkbook, read_filled
 from triptych.formats.workbook.writing import MAX_TEXT_CHARACTERS, WorkbookContents, WorkbookItem, write_book
 from triptych.languages import language
 from triptych.languages.language import _
-from triptych.people import accounts, languages, roster
+from triptych.people import joining, languages, roster
 from triptych.people import membership as members
 from triptych.rubric.answers import check_answers, parse_answers
 from triptych.stats.numbers import counted
@@ -143,7 +143,7 @@ def eligible(session: Session, study: Study) -> list[str]:
 
 def make_for_new(session: Session, study: Study, name: str, count: int, actor: str) -> WorkbookLine:
     """As `make`, for a person by name, who becomes an annotator of the study if they are not one."""
-    return make(session, study, accounts.annotator_called(session, study, name).pseudonym, count, actor)
+    return make(session, study, joining.annotator_called(session, study, name).pseudonym, count, actor)
 
 
 def make(session: Session, study: Study, pseudonym: str, count: int, actor: str) -> WorkbookLine:
@@ -355,7 +355,7 @@ def take_back(session: Session, study: Study, data: bytes, actor: str, *, partly
     if not returned.ok:
         raise ImportRefused("The workbook still has errors, so nothing was stored. Correct them and upload it again.")
     if _asks_consent(session, study, who):
-        accounts.consent(session, study, who, settings_of(study).consent.version)
+        joining.consent(session, study, who, settings_of(study).consent.version)
     for message in returned.messages:
         hand_in(session, who, message)
     receipt = _receipt(session, workbook)

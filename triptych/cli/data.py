@@ -17,7 +17,7 @@ from triptych.operations import earlier_head as earlier
 from triptych.operations import move as moving
 from triptych.operations import verify as verifying
 from triptych.stats.numbers import counted
-from triptych.storage import database
+from triptych.storage import database, schema
 from triptych.storage.models import Study
 from triptych.storage.unreadable import UNREADABLE, unreadable
 from triptych.study import lifecycle
@@ -102,7 +102,7 @@ def move(target: str, study: Sequence[str]) -> Reply:
 def migrate() -> Reply:
     """Migrate the database to this program's schema."""
     written(lambda _: None)
-    return Reply([f"The database is at version {database.HEAD}."], {"version": database.HEAD})
+    return Reply([f"The database is at version {schema.HEAD}."], {"version": schema.HEAD})
 
 
 def verify(against: str | None) -> Reply:

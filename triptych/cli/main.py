@@ -60,9 +60,10 @@ def _explained(error: Exception) -> int:
     from sqlalchemy.exc import DBAPIError
 
     from triptych.errors import TriptychError
-    from triptych.storage import database, traces
+    from triptych.storage import traces
+    from triptych.storage.unavailable import DatabaseUnavailable
 
-    if isinstance(error, database.DatabaseUnavailable | DBAPIError):
+    if isinstance(error, DatabaseUnavailable | DBAPIError):
         complain(f"{doctor.refusal(error)} More: {settings.program()} server doctor")
     elif isinstance(error, TriptychError):
         complain(*error.args)

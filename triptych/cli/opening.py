@@ -15,7 +15,7 @@ from sqlmodel import Session
 
 from triptych import settings
 from triptych.cli.output import note
-from triptych.storage import database, private
+from triptych.storage import database, private, schema
 
 T = TypeVar("T")
 
@@ -33,14 +33,14 @@ def private_and_patient(context: click.Context) -> Iterator[None]:
 
 def to_read() -> Engine:
     """The database without migration, for a command that may run next to a server of any version."""
-    return database.open_to_read(settings.database_url())
+    return schema.open_to_read(settings.database_url())
 
 
 def written(command: Callable[[Session], T]) -> T:
     """Run a command in a separate transaction, while no server uses the same SQLite file."""
     engine = database.open_engine(settings.database_url())
     with alone(engine):
-        database.migrate(engine)
+        schema.migrate(engine)
         with database.writing(engine) as session:
             return command(session)
 

@@ -23,10 +23,10 @@ from triptych.formats.ratings.roles import Duplicates
 from triptych.formats.texts.text_format import proposals
 from triptych.operations import capsule as capsules
 from triptych.operations.arrival import Arrived
-from triptych.people import accounts
+from triptych.people.names import read_name
 from triptych.rubric.files import parse_rubric
 from triptych.stats.numbers import counted
-from triptych.storage import database, outputs
+from triptych.storage import database, outputs, schema
 from triptych.storage.models import Access, Round, Study, StudyState
 from triptych.study import launch, lifecycle, saved_setting
 from triptych.study.persons import Who
@@ -215,7 +215,7 @@ def import_study(file: str, lead: str) -> Reply:
     """Add a study from its file to this database."""
     engine = database.open_engine(settings.database_url())
     with alone(engine), files_of.on_disk(file) as path:
-        database.migrate(engine)
+        schema.migrate(engine)
         with database.reading(engine) as session:
             who = acting_lead(session, lead)
         arrived = capsules.import_study(path, engine, who)
@@ -228,7 +228,7 @@ def open_capsule(file: str, lead: str) -> Reply:
     secret = passcode("Passcode of the new lead: ")
     with alone(engine):
         arrived = capsules.open_capsule(Path(file), engine, lead, secret)
-    return _arrived(arrived, accounts.read_name(lead))
+    return _arrived(arrived, read_name(lead))
 
 
 def _arrived(arrived: Arrived, lead: str) -> Reply:

@@ -17,7 +17,8 @@ from triptych.exchange.import_ratings import PREFIXES, WorkWriter, pseudonyms
 from triptych.formats.model import CandidateDraft, ItemDraft, ItemFile
 from triptych.formats.ratings.assemble import Assembled, assemble, own_rubric
 from triptych.formats.ratings.model import FinishedRatings, ImportedRating
-from triptych.people import accounts
+from triptych.people import joining
+from triptych.people.names import folded, read_name
 from triptych.storage.models import (
     Assignment,
     AssignmentState,
@@ -77,7 +78,7 @@ def check(session: Session, study: Study, judge: str, scores: Sequence[JudgeScor
     """
     if study.state == StudyState.draft:
         raise Conflict("Launch the study first: before launch its items and questions may change.")
-    name = accounts.read_name(judge)
+    name = read_name(judge)
     labels = system_names(session, study)
     return Checked(name, _assembled(session, study, name, scores, labels), labels, study.design_hash)
 
@@ -173,7 +174,7 @@ def _judge(session: Session, study: Study, name: str) -> Person:
     of_study = (Membership.study_id == study.id) & (Membership.role == Role.annotator)
     query = select(Person, Membership).join(Membership, Membership.person_id == Person.id)
     for person, membership in session.execute(query.where(of_study, Person.kind == Kind.judge)):
-        if accounts.folded(person.name) == accounts.folded(name):
+        if folded(person.name) == folded(name):
             if membership.excluded_at is not None:
                 raise NotAllowed(f"{person.pseudonym} was excluded from this study by a lead.")
             return person
@@ -182,7 +183,7 @@ def _judge(session: Session, study: Study, name: str) -> Person:
     judge = Person(kind=Kind.judge, pseudonym=pseudonym, name=name, created_at=clock.now())
     session.add(judge)
     session.flush()
-    accounts.enrol(session, study, judge.id, pseudonym)
+    joining.enrol(session, study, judge.id, pseudonym)
     return judge
 
 

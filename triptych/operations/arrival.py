@@ -24,10 +24,11 @@ from triptych.annotate.outcomes import LATER, HowItEnded, how_it_ended
 from triptych.errors import Conflict, ImportRefused, InvalidRubric
 from triptych.operations import move, verify
 from triptych.people import passcodes, roster
-from triptych.storage import database, events
+from triptych.storage import events
 from triptych.storage.arrivals import OF_NUMBERED
 from triptych.storage.events import EventKind
 from triptych.storage.models import Comment, Event, EventDetail, Membership, Person, Role, RubricText, Study, StudyState
+from triptych.storage.unavailable import BUSY, DatabaseBusy, is_unavailable
 from triptych.study import contents, lifecycle
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of
@@ -72,7 +73,7 @@ def arrive(session: Session, source: Engine, who: Who) -> Arrived:
         with source.connect() as old:
             return _arrived(session, old, who)
     except DBAPIError as error:
-        if database.is_unavailable(error):
+        if is_unavailable(error):
             raise
         reason = str(error.orig).partition("\n")[0]
         raise ImportRefused(
@@ -154,7 +155,7 @@ def _hold_still(session: Session) -> None:
         else:
             new.exec_driver_sql(USUAL_WAIT)
             return
-    raise database.DatabaseBusy(database.BUSY)
+    raise DatabaseBusy(BUSY)
 
 
 def _renamed(session: Session, old: Connection) -> dict[str, str]:

@@ -29,9 +29,10 @@ from triptych.errors import NotAllowed, NotFound, TriptychError, UnsafeDatabase
 from triptych.operations import verify
 from triptych.people.access_after_restore import WaysIn, keep_closed, ways_in
 from triptych.results.frame.upkeep import forget
-from triptych.storage import database, events, host, private, working, writes
+from triptych.storage import database, events, foreign_parts, host, private, schema, sqlite_files, working, writes
 from triptych.storage.events import DEPARTURES, EventKind
 from triptych.storage.models import Event, Membership, Person, Role, Study
+from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study.persons import Certainty, Who
 
 COMPANIONS = ("", "-wal", "-shm")  # endings of an SQLite file and of the files that SQLite writes next to it
@@ -216,7 +217,7 @@ def restore(engine: Engine, source: Path, actor: str, *, alone: bool = False) ->
                     with opened(part) as copy:
                         again = _keep_out(copy, before)
                         heads = _note(copy, source.name, before, actor)
-                    database.overwrite_sqlite(current, part)
+                    sqlite_files.overwrite_sqlite(current, part)
     forget()  # clears this process's cached ratings
     return Restored(source.name, before.path, heads, again, differing)
 
@@ -225,13 +226,13 @@ def restore(engine: Engine, source: Path, actor: str, *, alone: bool = False) ->
 def _explained(outcome: str) -> Iterator[None]:
     try:
         yield
-    except (sqlite3.Error, DatabaseError, OSError, UnsafeDatabase, database.DatabaseUnavailable) as error:
+    except (sqlite3.Error, DatabaseError, OSError, UnsafeDatabase, DatabaseUnavailable) as error:
         reason = getattr(error, "strerror", None) or str(getattr(error, "orig", error))
         raise BackupFailed(f"{outcome}: {reason.rstrip('.')}.") from error
 
 
 def _copy(engine: Engine, part: Path) -> tuple[Head, ...]:
-    database.copy_sqlite(database.sqlite_path(str(engine.url)), part)
+    sqlite_files.copy_sqlite(database.sqlite_path(str(engine.url)), part)
     return heads_in(part)
 
 
@@ -253,11 +254,11 @@ def unknown_parts(path: Path, version: str) -> list[str]:
     """
     older, newest = path.with_name("older.db"), path.with_name("newest.db")
     with opened(older) as then, opened(newest) as now:
-        database.create_version(then, version)
-        database.migrate(now)
+        schema.create_version(then, version)
+        schema.migrate(now)
         with now.begin() as connection:
             connection.exec_driver_sql("ANALYZE")  # other programs may have had SQLite collect statistics
-    return database.unknown_parts(path, older, newest)
+    return foreign_parts.in_file(path, older, newest)
 
 
 def heads_in(path: Path) -> tuple[Head, ...]:
@@ -379,17 +380,17 @@ def _prepare(source: Path, part: Path) -> tuple[str, ...]:
         raise BackupFailed(f"Nothing was restored: {source.name} was changed after it was made.")
     if _is_filled(journal := _ending(source, "-journal")):
         raise BackupFailed(f"Nothing was restored: {journal.name} holds an unfinished transaction.")
-    database.copy_pages(given, part)
+    sqlite_files.copy_pages(given, part)
     given.unlink()
-    version = database.version_in(part)
-    if version is None or version > database.HEAD:
+    version = schema.version_in(part)
+    if version is None or version > schema.HEAD:
         reason = "is not a Triptych database" if version is None else f"belongs to a newer version ({version})"
         raise BackupFailed(f"Nothing was restored: {source.name} {reason}.")
     for foreign in unknown_parts(part, version):
         raise BackupFailed(f"Nothing was restored from {source.name}. {foreign}")
-    database.refuse_damaged(part, source.name)
+    sqlite_files.refuse_damaged(part, source.name)
     with opened(part) as copy:
-        database.migrate(copy)
+        schema.migrate(copy)
         with database.reading(copy) as session:
             verdicts = [verify.verify(session, study) for study in session.scalars(select(Study).order_by(Study.id))]
     for verdict in verdicts:
@@ -403,7 +404,7 @@ def _state_before(engine: Engine, alone: bool) -> _Before:
     """Back up the current database; a damaged one is moved aside unchanged, if nobody is using it."""
     path = database.sqlite_path(str(engine.url))
     try:
-        if not path.exists() or database.stored_version(engine) is None:
+        if not path.exists() or schema.stored_version(engine) is None:
             return _Before()
         saved = make(engine, "before-restore")
     except (BackupFailed, DatabaseError):
@@ -430,7 +431,7 @@ def _keep_out(copy: Engine, before: _Before) -> tuple[str, ...]:
 
 def _is_whole(path: Path) -> bool:
     """Whether an SQLite file passes SQLite's check, without the part of its write-ahead log that was not applied."""
-    with suppress(sqlite3.Error), database.unchanged(path) as file:
+    with suppress(sqlite3.Error), sqlite_files.unchanged(path) as file:
         return bool(file.execute("PRAGMA integrity_check(1)").fetchone() == ("ok",))
     return False
 

@@ -32,7 +32,7 @@ from triptych.operations.arrival import Arrived
 from triptych.operations.sealed import LARGEST_BYTES, UNREADABLE
 from triptych.people import accounts, passcodes
 from triptych.stats.numbers import counted
-from triptych.storage import database, working
+from triptych.storage import database, schema, wiping, working
 from triptych.storage.models import (
     FailedSignIn,
     Invitation,
@@ -47,6 +47,7 @@ from triptych.storage.models import (
     Ticket,
     Token,
 )
+from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 
@@ -111,7 +112,7 @@ def pieces(engine: Engine, slug: str) -> Iterator[bytes]:
         head = backup.heads_in(path)[0]
         manifest = Manifest(
             format=FORMAT,
-            schema_version=database.HEAD,
+            schema_version=schema.HEAD,
             made_at=clock.now().isoformat(),
             study=asdict(head),
             sha256=hashes | {DATABASE: backup.file_hash(path)},
@@ -147,7 +148,7 @@ def _leave_people_behind(copy: Engine) -> None:
         # a report may contain texts of people who have left since
         for table in (PanelIdentity, Login, Ticket, Token, StoredAnswer, Invitation, FailedSignIn, Setting, Snapshot):
             session.execute(delete(table))
-    database.wipe(copy, [])
+    wiping.wipe(copy, [])
 
 
 def _blocks(path: Path) -> Iterator[bytes]:
@@ -164,7 +165,7 @@ def open_capsule(file: Path, engine: Engine, name: str, passcode: str) -> Arrive
     """
     hashed = passcodes.hash_passcode(passcode)
     with checked(file, file.name, LARGEST) as source:
-        database.migrate(engine)
+        schema.migrate(engine)
         with database.writing(engine) as session:
             move.refuse_full(session.connection())
             lead = accounts.create_lead(session, name, hashed)
@@ -226,7 +227,7 @@ def checked(file: Path | IO[bytes], name: str, largest: int, max_rows: int | Non
                 _refuse_other_version(source, manifest.schema_version)
                 if max_rows is not None:
                     _refuse_many(source, name, max_rows)
-                database.migrate(source)
+                schema.migrate(source)
                 _check(source, manifest)
                 # the file's maker may have added accounts of their own
                 _leave_people_behind(source)
@@ -237,7 +238,7 @@ def checked(file: Path | IO[bytes], name: str, largest: int, max_rows: int | Non
 def _explained(name: str) -> Iterator[None]:
     try:
         yield
-    except (SQLAlchemyError, sqlite3.Error, UnsafeDatabase, database.DatabaseUnavailable, *UNREADABLE) as error:
+    except (SQLAlchemyError, sqlite3.Error, UnsafeDatabase, DatabaseUnavailable, *UNREADABLE) as error:
         reason = str(getattr(error, "orig", error)).partition("\n")[0].rstrip(".")
         raise ImportRefused(f"{name} holds no study that can be read: {reason}.") from error
 
@@ -248,7 +249,7 @@ def _unpacked(file: Path | IO[bytes], called: str, path: Path, largest: int) -> 
         with zips.opened(file) as archive:
             names = {name.rpartition("/")[2]: name for name in archive.namelist()}
             manifest = Manifest.model_validate_json(archive.open(names[MANIFEST]).read(LARGEST_BYTES))
-            if manifest.format != FORMAT or manifest.schema_version > database.HEAD:
+            if manifest.format != FORMAT or manifest.schema_version > schema.HEAD:
                 raise ImportRefused(f"{called} was made by a newer version of Triptych. Update this one first.")
             for name in CONTENT:
                 into, limit = (path, largest) if name == DATABASE else (path.with_name(name), LARGEST_BYTES)
@@ -277,7 +278,7 @@ def _written(archive: zipfile.ZipFile, member: str, into: Path, limit: int) -> s
 
 def _refuse_other_version(source: Engine, version: str) -> None:
     """Raises UnsafeDatabase for a version without a migration, which would cause an unexpected error."""
-    if database.stored_version(source) != version:
+    if schema.stored_version(source) != version:
         raise UnsafeDatabase("its database and its manifest name different versions")
 
 

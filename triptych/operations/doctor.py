@@ -223,6 +223,7 @@ def stored() -> Iterator[Diagnosis]:
     from triptych import settings
     from triptych.errors import TriptychError
     from triptych.storage import database
+    from triptych.storage.unavailable import explained
 
     url = settings.database_url()
     try:
@@ -230,7 +231,7 @@ def stored() -> Iterator[Diagnosis]:
             yield Diagnosis("database", "none yet; created at the first start")
             return
         engine = database.open_engine(url)
-        with database.explained(), engine.connect() as connection:
+        with explained(), engine.connect() as connection:
             yield from _postgres(connection) if settings.is_shared() else _sqlite(connection)
             may_make = not settings.is_shared() or bool(connection.exec_driver_sql(MAY_MAKE_TABLES).scalar())
         yield schema(engine, may_make)
@@ -244,20 +245,20 @@ def refusal(error: Exception) -> str:
     from sqlalchemy.exc import DBAPIError
 
     from triptych.errors import TriptychError
-    from triptych.storage import database
+    from triptych.storage.unavailable import SENTENCES, UNREACHABLE, DatabaseBusy, DatabaseUnavailable, is_unavailable
 
-    if isinstance(error, database.DatabaseBusy):
+    if isinstance(error, DatabaseBusy):
         return "Another program is still using the database. Close it, and try again."
-    if isinstance(error, TriptychError) and not isinstance(error, database.DatabaseUnavailable):
+    if isinstance(error, TriptychError) and not isinstance(error, DatabaseUnavailable):
         return str(error)
-    cause = error.__cause__ if isinstance(error, database.DatabaseUnavailable) else error
+    cause = error.__cause__ if isinstance(error, DatabaseUnavailable) else error
     reason = str(getattr(cause, "orig", cause)).partition("\n")[0].rstrip(".")
-    if isinstance(error, database.DatabaseUnavailable) and str(error) != database.UNREACHABLE:
+    if isinstance(error, DatabaseUnavailable) and str(error) != UNREACHABLE:
         return f"{str(error).partition('.')[0]} ({reason})."
-    if isinstance(cause, DBAPIError) and not database.is_unavailable(cause):
+    if isinstance(cause, DBAPIError) and not is_unavailable(cause):
         return f"The database refused it: {reason}."
     if code := getattr(getattr(cause, "orig", None), "sqlite_errorcode", None):
-        sentence = database.SENTENCES.get(code & 0xFF, "SQLite cannot use the file. Is its disk full or read-only?")
+        sentence = SENTENCES.get(code & 0xFF, "SQLite cannot use the file. Is its disk full or read-only?")
         return f"{sentence.partition('. W')[0]} ({reason})."
     advice = "Is it running? Are address, user and password in TRIPTYCH_DATABASE_URL right?"
     return f"The database does not respond: {reason}. {advice}"
@@ -265,18 +266,19 @@ def refusal(error: Exception) -> str:
 
 def schema(engine: Engine, may_make: bool = True) -> Diagnosis:
     """Whether the tables match this program; `may_make`: whether this role could create them."""
-    from triptych.storage import database
+    from triptych.storage.schema import HEAD, stored_version
+    from triptych.storage.unavailable import explained
 
-    with database.explained():
-        version = database.stored_version(engine)
-    if version == database.HEAD:
+    with explained():
+        version = stored_version(engine)
+    if version == HEAD:
         return Diagnosis("tables", f"version {version}")
     run = f"Run{'' if may_make else ' as the owner'}: {program()} data migrate"
     if version is None and may_make:
         return Diagnosis("tables", f"none yet; the app creates them at start, or run: {program()} data migrate")
     if version is None:
         return Diagnosis("tables", f"none yet, and this role may not create them. {run}", problem=True)
-    return Diagnosis("tables", f"version {version}, and this program needs {database.HEAD}. {run}", problem=True)
+    return Diagnosis("tables", f"version {version}, and this program needs {HEAD}. {run}", problem=True)
 
 
 def _sqlite(connection: Connection) -> Iterator[Diagnosis]:

@@ -20,7 +20,7 @@ from sqlmodel import Session
 from triptych.errors import Conflict, NotFound
 from triptych.formats import zips
 from triptych.operations import sealed
-from triptych.storage import database
+from triptych.storage import foreign_parts, sqlite_files
 from triptych.storage.arrivals import arrivals
 from triptych.storage.models import Event, Study
 
@@ -112,9 +112,9 @@ def _refuse_changed(path: Path, archive: ZipFile) -> None:
 
 def _heads_in(path: Path) -> Iterator[EarlierHead]:
     """The last event of every study in an SQLite file, which may be on a read-only disk."""
-    with database.unchanged(path) as file:
+    with sqlite_files.unchanged(path) as file:
         file.set_progress_handler(lambda: 1, MAX_STEPS)
-        database.refuse_computing(file)
+        foreign_parts.refuse_computing(file)
         for slug, number, hashed in file.execute("SELECT slug, event_number, event_hash FROM study ORDER BY id"):
             yield EarlierHead(number, hashed, slug)
 

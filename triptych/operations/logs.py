@@ -20,7 +20,7 @@ from triptych import settings
 from triptych.errors import UnsafeDatabase
 from triptych.settings import UnsafeSettings
 from triptych.storage import traces
-from triptych.storage.database import DatabaseUnavailable
+from triptych.storage.unavailable import DatabaseUnavailable
 
 OURS = "triptych"
 # their messages address the person who runs the app, name no person, and state the remedy

@@ -36,9 +36,10 @@ from sqlmodel import Session
 
 from triptych import settings
 from triptych.errors import NotFound, UnsafeDatabase
-from triptych.storage import database, events
+from triptych.storage import events, schema
 from triptych.storage.models import Base, Study
 from triptych.storage.rows import owner, within
+from triptych.storage.unavailable import explained
 
 BATCH = 500
 TABLES: Sequence[Table] = Base.metadata.sorted_tables
@@ -62,9 +63,9 @@ def move(source: Engine, target: Engine, slugs: Sequence[str] = ()) -> list[Move
     DatabaseUnavailable.
     """
     _refuse_other_schema(source)
-    database.migrate(target)
+    schema.migrate(target)
     # in the other order, a failure of one database would be attributed to the other
-    with database.explained(), _snapshot(source) as old, target.begin() as new:
+    with explained(), _snapshot(source) as old, target.begin() as new:
         refuse_full(new)
         _refuse_unknown(old, slugs)
         for table in TABLES:
@@ -76,10 +77,10 @@ def move(source: Engine, target: Engine, slugs: Sequence[str] = ()) -> list[Move
 
 
 def _refuse_other_schema(source: Engine) -> None:
-    version = database.stored_version(source)
-    if version != database.HEAD:
+    version = schema.stored_version(source)
+    if version != schema.HEAD:
         raise UnsafeDatabase(
-            f"The source database is at version {version or 'none'}, this program needs {database.HEAD}. "
+            f"The source database is at version {version or 'none'}, this program needs {schema.HEAD}. "
             f"Run `{settings.program()} data migrate` first."
         )
 

@@ -36,7 +36,7 @@ from triptych.operations.fold import fold, hidden_mark
 from triptych.operations.folded import FoldedAnswer, FoldedStudy, FoldedWork
 from triptych.rubric.answers import LETTERS
 from triptych.stats.numbers import counted
-from triptych.storage import database, events
+from triptych.storage import events, foreign_parts, sqlite_files
 from triptych.storage.events import BrokenChain
 from triptych.storage.models import (
     IN_PLACE,
@@ -160,8 +160,8 @@ def _in_another_form(column: Column[Any]) -> ColumnElement[bool] | None:
 def _differences(session: Session, study: Study, folded: FoldedStudy) -> Iterator[str]:
     study = session.get_one(Study, study.id, populate_existing=True)
     persons = dict(map(tuple, session.execute(select(Person.id, Person.pseudonym))))
-    yield from database.foreign_parts(session.connection())
-    yield from database.damage(session.connection())
+    yield from foreign_parts.in_database(session.connection())
+    yield from sqlite_files.damage(session.connection())
     for gone in folded.gone:
         yield f"The values of event {gone.number} are missing from the log, but nobody withdrew or was erased since."
     yield from _of_baseline(folded)

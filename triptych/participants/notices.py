@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from sqlmodel import Session
 
 from triptych.participants.participant import Participant
-from triptych.people import accounts
+from triptych.people import shared_accounts
 from triptych.results.progress import Overview
 from triptych.results.unfilled import unfilled
 from triptych.stats.numbers import counted
@@ -36,7 +36,7 @@ def notices(session: Session, study: Study, view: Overview, people: Sequence[Par
         yield LeadNotice("success", f"{places}: the study is complete and can be closed.", ("done",))
     if open_places := unfilled(session, study):
         yield LeadNotice("warning", open_places.sentence, ("open places",))
-    if shut_out := len(accounts.shut_out(session, study)):
+    if shut_out := len(shared_accounts.shut_out(session, study)):
         yield LeadNotice("warning", SHUT_OUT.format(annotators=counted(shut_out, "annotator")), ("other leads",))
     flagged = [person for person in people if person.is_flagged]
     if flagged:

@@ -12,7 +12,7 @@ from sqlmodel import Session
 
 from triptych.errors import Conflict, NotAllowed, NotFound
 from triptych.languages.language import message
-from triptych.people import accounts
+from triptych.people import accounts, logins
 from triptych.storage.models import Kind, Person, Role
 
 IDENTITY = re.compile(r"[!-+\--~]{1,200}")  # no comma or space: a proxy may join two with them
@@ -48,7 +48,7 @@ def give(session: Session, called: str, identity: str | None) -> Person:
     if identity is not None:
         _refuse_unusable(session, person, identity)
     if person.identity not in (None, identity):
-        accounts.end_logins(session, person.id)
+        logins.end_logins(session, person.id)
     person.identity = identity
     session.flush()
     return person

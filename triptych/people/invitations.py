@@ -19,7 +19,8 @@ from triptych.errors import ImportRefused, NotAllowed
 from triptych.formats.decode import decode, refuse_other_content
 from triptych.formats.model import Findings, Problem
 from triptych.formats.tables import Cells, parse
-from triptych.people import accounts, roster, viewers
+from triptych.people import accounts, joining, links, roster, viewers
+from triptych.people.names import folded, read_name
 from triptych.storage import events
 from triptych.storage.events import EventKind
 from triptych.storage.models import Membership, Person, Role, Study
@@ -74,7 +75,7 @@ class Invited:
     secret: str
     group: str = ""
     reminder: bool = False
-    days: int = accounts.INVITATION_LIFE.days
+    days: int = links.INVITATION_LIFE.days
 
 
 def read_list(session: Session, study: Study, data: bytes) -> GuestList:
@@ -144,7 +145,7 @@ def _guest(row: int, fields: dict[str, str], findings: Findings) -> Guest | None
     email, role = fields.get("email", ""), fields.get("role", "").casefold() or Role.annotator
     group = fields.get("group", "")
     try:
-        name = accounts.read_name(fields.get("name", "")) if fields.get("name") or role == Role.lead else ""
+        name = read_name(fields.get("name", "")) if fields.get("name") or role == Role.lead else ""
     except NotAllowed as refusal:
         findings.error(str(refusal), row, "name")
         return None
@@ -171,7 +172,7 @@ def _find_doubles(guests: Sequence[Guest], findings: Findings) -> None:
     names: dict[str, int] = {}
     emails: dict[str, int] = {}
     for guest in guests:
-        first = names.setdefault(accounts.folded(guest.name), guest.row) if guest.name else guest.row
+        first = names.setdefault(folded(guest.name), guest.row) if guest.name else guest.row
         if first != guest.row:
             findings.error(
                 f"'{guest.name}' is in row {first} already. Two people with the same name need a surname or an "
@@ -179,7 +180,7 @@ def _find_doubles(guests: Sequence[Guest], findings: Findings) -> None:
                 guest.row,
                 "name",
             )
-        first = emails.setdefault(accounts.folded(guest.email), guest.row) if guest.email else guest.row
+        first = emails.setdefault(folded(guest.email), guest.row) if guest.email else guest.row
         if first != guest.row:
             findings.error(f"'{guest.email}' is in row {first} already.", guest.row, "email")
 
@@ -188,16 +189,16 @@ def _find_known(session: Session, study: Study, guests: Sequence[Guest], finding
     """Errors for people who are in the study: they need a new link on purpose, since it ends the old one."""
     members = select(Person.name, Person.email, Person.pseudonym).join(Membership, Membership.person_id == Person.id)
     rows = session.execute(members.where(Membership.study_id == study.id)).all()
-    names = {accounts.folded(row.name): row.pseudonym for row in rows if row.name}
-    emails = {accounts.folded(row.email): row.pseudonym for row in rows if row.email}
+    names = {folded(row.name): row.pseudonym for row in rows if row.name}
+    emails = {folded(row.email): row.pseudonym for row in rows if row.email}
     leads = select(Person.name, Person.passcode_hash.is_not(None)).where(Person.role == Role.lead)
-    has_account = {accounts.folded(name): able for name, able in session.execute(leads.where(Person.name.is_not(None)))}
+    has_account = {folded(name): able for name, able in session.execute(leads.where(Person.name.is_not(None)))}
     for guest in guests:
-        pseudonym = names.get(accounts.folded(guest.name)) or emails.get(accounts.folded(guest.email))
+        pseudonym = names.get(folded(guest.name)) or emails.get(folded(guest.email))
         if pseudonym:
             findings.error(f"Already takes part, as {pseudonym}. Issue a new link for this person instead.", guest.row)
-        elif guest.role == Role.lead and accounts.folded(guest.name) in has_account:
-            when = "instead" if has_account[accounts.folded(guest.name)] else "as soon as they have chosen a passcode"
+        elif guest.role == Role.lead and folded(guest.name) in has_account:
+            when = "instead" if has_account[folded(guest.name)] else "as soon as they have chosen a passcode"
             findings.error(f"There is already a lead called {guest.name}. Add this lead by name {when}.", guest.row)
 
 
@@ -225,7 +226,7 @@ def invite_one(
     email: str,
     role: Role,
     actor: str,
-    days: int = accounts.INVITATION_LIFE.days,
+    days: int = links.INVITATION_LIFE.days,
 ) -> Invited:
     """Invites one person by name, with a link good for so many days.
 
@@ -234,7 +235,7 @@ def invite_one(
     if email.strip() and not _is_address(email.strip()):
         raise NotAllowed(f"'{email.strip()}' is no e-mail address.")
     study = lifecycle.lock(session, study.id)
-    guest = Guest(1, accounts.read_name(name), email.strip() or None, role)
+    guest = Guest(1, read_name(name), email.strip() or None, role)
     findings = Findings()
     _find_known(session, study, [guest], findings)
     if findings.has_errors:
@@ -265,7 +266,7 @@ def _further_links(
         roster.refuse_link(session, study, membership, person, actor)
         if membership.excluded_at or membership.turned_away_as:
             raise NotAllowed(f"{pseudonym} is excluded or was turned away, so there is nothing to remind them of.")
-        secret = accounts.issue_link(session, study, person.id, replaces=not is_reminder)
+        secret = links.issue_link(session, study, person.id, replaces=not is_reminder)
         events.record(session, study.id, kind, actor, subject=pseudonym)
         name, email = (person.name, person.email) if roster.is_named(study, membership) else (None, None)
         facts = (name or "", email, Role.annotator, pseudonym, secret, groups.get(pseudonym, ""))
@@ -274,7 +275,7 @@ def _further_links(
 
 
 def _invite(
-    session: Session, study: Study, guest: Guest, actor: str, days: int = accounts.INVITATION_LIFE.days
+    session: Session, study: Study, guest: Guest, actor: str, days: int = links.INVITATION_LIFE.days
 ) -> Invited:
     if guest.role == Role.lead:
         accounts.refuse_taken_lead(session, guest.name)
@@ -284,7 +285,7 @@ def _invite(
     elif guest.role == Role.viewer:
         viewers.enrol_viewer(session, study, person, actor)
     else:
-        accounts.enrol(session, study, person.id, person.pseudonym)
+        joining.enrol(session, study, person.id, person.pseudonym)
     events.record(session, study.id, EventKind.invited, actor, subject=person.pseudonym)
-    secret = accounts.issue_link(session, study, person.id, life=timedelta(days=days))
+    secret = links.issue_link(session, study, person.id, life=timedelta(days=days))
     return Invited(guest.name, guest.email, guest.role, person.pseudonym, secret, guest.group, days=days)

@@ -14,7 +14,7 @@ from sqlmodel import Session
 
 from triptych import clock
 from triptych.errors import Conflict, NotAllowed, NotFound
-from triptych.people import accounts, tokens
+from triptych.people import accounts, links, logins, shared_accounts, tokens
 from triptych.storage import events
 from triptych.storage.events import EventKind
 from triptych.storage.models import Event, Invitation, Kind, Membership, PanelIdentity, Person, Role, Study
@@ -161,7 +161,7 @@ def disable(session: Session, study: Study, pseudonym: str, who: Who) -> None:
     if person.disabled_at is not None:
         return
     person.disabled_at = clock.now()
-    accounts.end_logins(session, person.id)
+    logins.end_logins(session, person.id)
     session.flush()
     events.record(session, study.id, EventKind.account_disabled, who.pseudonym, subject=pseudonym)
 
@@ -215,7 +215,7 @@ def new_link(session: Session, study: Study, pseudonym: str, actor: str) -> str:
     """
     membership, person = _anybody(session, study, pseudonym)
     refuse_link(session, study, membership, person, actor)
-    secret = accounts.issue_link(session, study, person.id)
+    secret = links.issue_link(session, study, person.id)
     events.record(session, study.id, EventKind.link_issued, actor, subject=pseudonym)
     return secret
 
@@ -232,7 +232,7 @@ def refuse_link(session: Session, study: Study, membership: Membership, person: 
     if person.role == Role.lead and person.passcode_hash is not None:
         raise NotAllowed(f"{pseudonym} signs in with a name and a passcode and needs no link.")
     refuse_if_elsewhere(session, study, person, actor)
-    if accounts.opens_studies_of_others(session, study, person.id):
+    if shared_accounts.opens_studies_of_others(session, study, person.id):
         raise NotAllowed(
             f"{pseudonym} also takes part in a study that other leads of this study do not lead, and a link opens both "
             f"studies. It can be created while the same people lead both."
@@ -242,7 +242,7 @@ def refuse_link(session: Session, study: Study, membership: Membership, person: 
 def end_link(session: Session, study: Study, pseudonym: str, actor: str) -> None:
     """The person's links to the study stop working; somebody who is signed in stays so. Raises NotFound."""
     _, person = _anybody(session, study, pseudonym)
-    accounts.end_links(session, person.id, study)
+    links.end_links(session, person.id, study)
     events.record(session, study.id, EventKind.link_ended, actor, subject=pseudonym)
 
 
@@ -288,7 +288,7 @@ def remove_lead(session: Session, study: Study, pseudonym: str, certainty: Certa
     membership, person = find(session, study, pseudonym, Role.lead)
     if person.id in _leads(session, study, able=True) and len(_leads(session, study, able=True)) == 1:
         raise NotAllowed("A study needs at least one lead who can sign in. Add another one first.")
-    accounts.end_links(session, person.id, study)
+    links.end_links(session, person.id, study)
     tokens.revoke_all(session, person, study)
     session.delete(membership)
     session.flush()

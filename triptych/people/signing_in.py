@@ -14,8 +14,8 @@ from datetime import datetime
 from sqlalchemy import Engine
 
 from triptych.errors import NotAllowed
-from triptych.languages.language import _
-from triptych.people import accounts, identities, passcodes
+from triptych.languages.language import _, message
+from triptych.people import accounts, identities, joining, links, logins, passcodes
 from triptych.people.tokens import Bearer, Scope
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Person, Study
@@ -32,6 +32,8 @@ class Browser:
 
 
 UNKNOWN = Browser()
+WRONG_PASSCODE = message("This name and passcode do not match.")
+WRONG_CODE = message("This name and return code do not match in this study.")
 log = logging.getLogger("triptych.people")
 
 
@@ -40,7 +42,7 @@ def lead(engine: Engine, name: str, passcode: str, browser: Browser = UNKNOWN) -
     with reading(engine) as session:
         person = accounts.lead_called(session, name)
     people = [person] if person else []
-    return _checked(engine, accounts.lead_account(name), people, passcode, browser, _(accounts.WRONG_PASSCODE))
+    return _checked(engine, accounts.lead_account(name), people, passcode, browser, _(WRONG_PASSCODE))
 
 
 def identified(engine: Engine, identity: str) -> Person:
@@ -56,9 +58,9 @@ def identified(engine: Engine, identity: str) -> Person:
 def returning(engine: Engine, study: Study, name: str, code: str, browser: Browser = UNKNOWN) -> Person:
     """The annotator with this name and return code. Raises NotAllowed, also when tries come too fast."""
     with reading(engine) as session:
-        people = [person for person in accounts.called(session, study, name) if person.disabled_at is None]
+        people = [person for person in joining.called(session, study, name) if person.disabled_at is None]
     account, typed_code = accounts.study_account(study.id, name), passcodes.read_return_code(code)
-    return _checked(engine, account, people, typed_code, browser, _(accounts.WRONG_CODE))
+    return _checked(engine, account, people, typed_code, browser, _(WRONG_CODE))
 
 
 def certain(
@@ -66,7 +68,7 @@ def certain(
 ) -> Certainty:
     """The proof for an irreversible action: the passcode, typed at `typed_at` recently or now. Raises as `lead`."""
     with reading(engine) as session:
-        is_fresh = accounts.passcode_is_fresh(session, who, typed_at)
+        is_fresh = logins.passcode_is_fresh(session, who, typed_at)
     if not is_fresh:
         _confirmed(engine, who, passcode, browser)
     return Certainty(who)
@@ -116,10 +118,10 @@ def _checked(
 
 
 def newcomer(engine: Engine, slug: str, name: str) -> tuple[Person, str]:
-    """As `accounts.join_open_study`."""
+    """As `joining.join_open_study`."""
     code = passcodes.new_return_code()
     with writing(engine) as session:
-        return accounts.join_open_study(session, lifecycle.by_slug(session, slug), name, code)
+        return joining.join_open_study(session, lifecycle.by_slug(session, slug), name, code)
 
 
 def first_lead(engine: Engine, secret: str, name: str, passcode: str) -> Person:
@@ -132,9 +134,9 @@ def first_lead(engine: Engine, secret: str, name: str, passcode: str) -> Person:
 
 
 def invited_lead(engine: Engine, secret: str, passcode: str) -> Person:
-    """As `accounts.accept_as_lead`."""
+    """As `links.accept_as_lead`."""
     with reading(engine) as session:
-        accounts.invited(session, secret)
+        links.invited(session, secret)
     hashed = passcodes.hash_passcode(passcode)
     with writing(engine) as session:
-        return accounts.accept_as_lead(session, secret, hashed)
+        return links.accept_as_lead(session, secret, hashed)

@@ -12,7 +12,7 @@ from sqlmodel import Session
 from triptych import clock
 from triptych.errors import NotAllowed
 from triptych.languages.language import _
-from triptych.people import accounts, roster
+from triptych.people import links, logins, roster
 from triptych.storage import events
 from triptych.storage.events import EventKind
 from triptych.storage.models import Membership, Person, Role, Study, StudyState
@@ -35,8 +35,8 @@ def withdraw_seat(session: Session, study: Study, pseudonym: str, actor: str) ->
     """
     study = lifecycle.lock(session, study.id)
     membership, viewer = roster.find(session, study, pseudonym, Role.viewer)
-    accounts.end_links(session, viewer.id)
-    accounts.end_logins(session, viewer.id)
+    links.end_links(session, viewer.id)
+    logins.end_logins(session, viewer.id)
     session.delete(membership)
     session.flush()
     deleted = delete_without_part(session, [viewer.id])

@@ -24,10 +24,10 @@ from triptych.formats import zips
 from triptych.formats.zips import DAMAGED
 from triptych.people import roster
 from triptych.privacy import scrub, withdrawal
-from triptych.storage import database, events, traces, working
-from triptych.storage.database import Wiped
+from triptych.storage import database, events, foreign_parts, sqlite_files, traces, wiping, working
 from triptych.storage.events import DEPARTURES, EventKind
 from triptych.storage.models import Assignment, Event, EventDetail, Membership, PanelIdentity, Person, Snapshot, Study
+from triptych.storage.wiping import Wiped
 from triptych.study import annotator_groups, lifecycle
 from triptych.study.persons import Certainty
 
@@ -87,14 +87,14 @@ def annotations_of(session: Session, study: Study, pseudonym: str) -> int:
 
 
 def wipe(engine: Engine) -> Wiped:
-    """Leave no byte of what was erased in the database's files, as far as `database.wipe` can.
+    """Leave no byte of what was erased in the database's files, as far as `wiping.wipe` can.
 
     Raises DatabaseUnavailable.
     Traces of errors, which may quote people, are deleted too, and copies that a killed process left.
     """
     traces.clear()
     working.delete_abandoned()
-    return database.wipe(engine, WIPED_TABLES)
+    return wiping.wipe(engine, WIPED_TABLES)
 
 
 # Earlier copies
@@ -166,8 +166,8 @@ def _is_database(path: Path) -> bool:
 
 def _in_database(path: Path, left: Mapping[str, Event]) -> list[str]:
     """People in the file who left after it was made."""
-    with database.unchanged(path) as file:
-        database.refuse_computing(file)
+    with sqlite_files.unchanged(path) as file:
+        foreign_parts.refuse_computing(file)
         people_in_it = {row[0] for row in file.execute("SELECT pseudonym FROM person")}
         since = {row[0] for row in file.execute("SELECT hash FROM event WHERE kind IN (?, ?)", DEPARTURES)}
     return [pseudonym for pseudonym, event in left.items() if pseudonym in people_in_it and event.hash not in since]
@@ -220,7 +220,7 @@ def delete_copies(
     frozen = Snapshot.sha256.in_(copy.sha256 for copy in chosen)
     session.execute(delete(Snapshot).where(Snapshot.study_id == study.id, frozen))
     if with_reports:
-        database.note_due_wipe(session)
+        wiping.note_due_wipe(session)
     for copy in chosen:
         if copy.path is not None:
             _delete(copy.path)

@@ -23,7 +23,7 @@ from triptych.annotate.logged import LoggedAnnotation
 from triptych.annotate.outcomes import answered_again, as_given
 from triptych.formats.long_csv import Cell, write_csv
 from triptych.people import roster, tokens
-from triptych.people.accounts import panel_of, panels_of
+from triptych.people.panels import panels_of
 from triptych.privacy import withdrawal
 from triptych.rubric.answers import LETTERS
 from triptych.storage.answers import select_answers
@@ -47,6 +47,7 @@ from triptych.storage.models import (
     TestAnswer,
 )
 from triptych.study.persons import Who
+from triptych.study.settings import settings_of
 
 HEADER = ("study", "item", "purpose", "state", "submitted_at", "response", "criterion", "value", "reasons", "text")
 
@@ -81,7 +82,7 @@ def _panel_ids(session: Session, person_id: int, study: Study | None) -> list[di
     """The person's ids on panels, or on one study's panel."""
     ids = select(PanelIdentity).where(PanelIdentity.person_id == person_id)
     if study is not None:
-        panels = panels_of(study, panel_of(study).name)
+        panels = panels_of(study, settings_of(study).panel.name)
         ids = ids.where(PanelIdentity.panel.in_(panels) if study.access == Access.panel else false())
     return [
         {"panel": own.panel.partition("\n")[0], "id": own.external_id, "session": own.session_id}

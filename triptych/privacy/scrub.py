@@ -13,9 +13,9 @@ from sqlalchemy import delete, or_, select, update
 from sqlmodel import Session
 
 from triptych.annotate.annotations import MAX_COUNT
-from triptych.people import accounts, passcodes
+from triptych.people import accounts, panels, passcodes
 from triptych.rubric.model import Rubric
-from triptych.storage import database
+from triptych.storage import wiping
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Assignment,
@@ -51,7 +51,7 @@ def forget_words(session: Session, study: Study, person: Person) -> None:
     _forget_what_was_logged(session, study, person)
     part = (Membership.study_id == study.id) & (Membership.person_id == person.id)
     session.execute(update(Membership).where(part).values(excluded_reason=None))
-    database.note_due_wipe(session)
+    wiping.note_due_wipe(session)
 
 
 def _forget_texts(session: Session, study: Study, person: Person) -> None:
@@ -124,7 +124,7 @@ def forget_identity(session: Session, person: Person) -> None:
     for table in (PanelIdentity, Login, Ticket, Token, StoredAnswer, Invitation):
         session.execute(delete(table).where(table.person_id == person.id))
     for panel, external_id in identities:
-        marks = [accounts.mark_of_panel_id(study_id, external_id) for study_id in parts]
+        marks = [panels.mark_of_panel_id(study_id, external_id) for study_id in parts]
         session.add_all(PanelIdentity(person_id=person.id, panel=panel, external_id=mark) for mark in marks)
     person.name = person.email = person.passcode_hash = person.language = person.identity = None
     session.flush()

@@ -13,7 +13,7 @@ from sqlmodel import Session
 from triptych import clock
 from triptych.annotate import exclusions, reservations
 from triptych.errors import Conflict, NotFound
-from triptych.people import accounts, roster
+from triptych.people import links, roster
 from triptych.privacy import scrub
 from triptych.storage import events
 from triptych.storage.events import EventKind
@@ -140,7 +140,7 @@ def _delete_work(session: Session, study: Study, membership: Membership) -> None
 
 def _end_the_rest(session: Session, study: Study, membership: Membership) -> None:
     """Revoke links and cancel open workbooks."""
-    accounts.end_links(session, membership.person_id, study)
+    links.end_links(session, membership.person_id, study)
     out = (
         (Workbook.study_id == study.id)
         & (Workbook.person_id == membership.person_id)

@@ -18,7 +18,7 @@ from triptych.stats.crossed import CrossedEffects
 from triptych.stats.multiplicity import adjusted
 from triptych.stats.numbers import counted
 from triptych.stats.undefined import Undefined, or_undefined
-from triptych.study.lint import grouped_ids
+from triptych.study.lint.candidates import grouped_ids
 
 MISSING_GAP = 0.05  # difference of two systems' shares of missing ratings that may affect a comparison
 SINGLE_SHARE = 0.5  # share of annotations with one response, above which responses count as rated one at a time

@@ -24,8 +24,9 @@ from triptych.scripting.asking import Asker
 from triptych.scripting.calls import BY_NAME, Call
 from triptych.scripting.messages import Zip, what_does_not_fit
 from triptych.scripting.refusals import error_of
-from triptych.storage import database
-from triptych.storage.database import DatabaseUnavailable, reading, writing
+from triptych.storage import database, schema
+from triptych.storage.database import reading, writing
+from triptych.storage.unavailable import DatabaseUnavailable
 
 ANSWER_SECONDS = 600.0  # a report of a large study takes minutes
 TRIES = 5
@@ -158,7 +159,7 @@ def to_home(folder: Path | None, lead: str, url: str) -> HttpConnection | HomeCo
     Without a folder, to the database named by the environment. Raises NotFound, UnsafeDatabase.
     """
     place = database_of(folder)
-    engine = database.open_existing(place)
+    engine = schema.open_existing(place)
     try:
         lock = database.lock_server(engine)
     except UnsafeDatabase:

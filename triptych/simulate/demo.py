@@ -29,7 +29,7 @@ from triptych.formats import read_items
 from triptych.formats.model import ItemFile
 from triptych.formats.ratings import read_ratings
 from triptych.formats.ratings.assemble import Assembled, assemble, own_rubric
-from triptych.people import accounts
+from triptych.people import joining
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.files import shipped_rubrics, text_hash
 from triptych.rubric.model import Rubric
@@ -229,7 +229,7 @@ class _Crowd:
     def _arrive(self, who: Who) -> Assigned | NoItem:
         consent = settings_of(self.study).consent
         if consent.text:
-            accounts.consent(self.session, self.study, who, consent.version)
+            joining.consent(self.session, self.study, who, consent.version)
         onboarding.read_instructions(self.session, self.study, who, onboarding.wording_of(self.study))
         return assignments.current(self.session, self.study, who)
 

@@ -19,8 +19,9 @@ from triptych.rubric.wording import length_in_words
 from triptych.stats.numbers import counted
 from triptych.storage import host
 from triptych.storage.models import Access, Item, Purpose, Study
-from triptych.study import lifecycle, lint
-from triptych.study.lint import LintFinding
+from triptych.study import lifecycle
+from triptych.study.lint import linter
+from triptych.study.lint.findings import LintFinding
 from triptych.study.settings import StudySettings, settings_of
 
 
@@ -76,7 +77,7 @@ def points(session: Session, study: Study, findings: Sequence[LintFinding] | Non
     """
     places = select(func.sum(Item.raters)).where(Item.study_id == study.id, Item.purpose == Purpose.main)
     rubric = lifecycle.design_of(session, study).rubric
-    findings = lint.lint_study(session, study) if findings is None else findings
+    findings = linter.lint_study(session, study) if findings is None else findings
     is_own = lifecycle.rubric_text(session, study) != EMPTY_RUBRIC
     draft = _Draft(study, settings_of(study), rubric, is_own, session.execute(places).scalar_one() or 0, findings)
     order = [Mark.doubtful, Mark.empty, Mark.done]

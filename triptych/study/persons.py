@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import delete, exists
 from sqlmodel import Session
 
-from triptych.storage import database
+from triptych.storage import wiping
 from triptych.storage.models import Membership, Person, Role
 
 
@@ -43,5 +43,5 @@ def delete_without_part(session: Session, person_ids: Collection[int]) -> int:
     without_part = delete(Person).where(Person.id.in_(person_ids), no_account, in_no_study)
     deleted = len(session.scalars(without_part.returning(Person.id)).all())
     if deleted:
-        database.note_due_wipe(session)
+        wiping.note_due_wipe(session)
     return deleted

@@ -33,8 +33,9 @@ from triptych.scripting.asking import Asker
 from triptych.scripting.calls import CALLS, Call
 from triptych.scripting.messages import OfStudy, PersonalLink, PersonalLinks, Zip, what_does_not_fit
 from triptych.scripting.refusals import word_and_status
-from triptych.storage.database import DatabaseUnavailable, reading, wait_for_others, writing
+from triptych.storage.database import reading, wait_for_others, writing
 from triptych.storage.models import StoredAnswer
+from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.web import budgets
 from triptych.web.session import web_engine
 from triptych.web.work import refused, turn_of, unread

@@ -21,8 +21,9 @@ from starlette.types import Receive, Scope, Send
 
 from triptych.errors import NotAllowed, NotFound, TriptychError
 from triptych.languages.language import _
-from triptych.storage.database import DatabaseUnavailable, reading, see_one_state
+from triptych.storage.database import reading, see_one_state
 from triptych.storage.models import Role, Study
+from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.web import budgets

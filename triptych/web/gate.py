@@ -31,8 +31,8 @@ from triptych import settings
 from triptych.people import identities, passcodes, tokens
 from triptych.scripting import home
 from triptych.scripting.address import BASE
-from triptych.storage.database import DatabaseUnavailable
 from triptych.storage.models import Role
+from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.web import budgets, messages, origins
 from triptych.web.budgets import HeldUploads, Uploads
 from triptych.web.origins import Reach

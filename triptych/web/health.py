@@ -13,7 +13,7 @@ from triptych import settings
 from triptych.operations import doctor
 from triptych.operations.doctor import Diagnosis
 from triptych.storage import database
-from triptych.storage.database import DatabaseUnavailable
+from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.web import budgets
 from triptych.web.session import web_engine
 

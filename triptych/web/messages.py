@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator
 
 from starlette.types import Message, Receive
 
-from triptych.storage.database import DatabaseUnavailable
+from triptych.storage.unavailable import DatabaseUnavailable
 
 LONGEST = 64 * 2**10  # bytes, for anyone but leads: pages have short forms, and the workbench sends its texts by HTTP
 MOST_ENTRIES = 2000

@@ -21,8 +21,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from triptych import settings
 from triptych.people.passcodes import secret_hash
-from triptych.storage.database import DatabaseUnavailable, reading
+from triptych.storage.database import reading
 from triptych.storage.models import Login, Person, Role, Submission
+from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.web.session import cookie_in, login_secret, web_engine
 
 SOCKET = "/_stcore/stream"

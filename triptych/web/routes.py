@@ -8,7 +8,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from triptych.storage import traces
-from triptych.storage.database import DatabaseBusy, DatabaseUnavailable
+from triptych.storage.unavailable import DatabaseBusy, DatabaseUnavailable
 from triptych.web.api import API_ROUTES
 from triptych.web.assets import ASSET_ROUTES
 from triptych.web.export import EXPORT_ROUTES

@@ -11,11 +11,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from triptych.errors import InvalidAnnotation, SignedOut, TriptychError
-from triptych.people import accounts
+from triptych.people import logins
 from triptych.preview import rubric_form
 from triptych.rubric.files import read_sheet, rewritten
-from triptych.storage.database import DatabaseUnavailable, reading
+from triptych.storage.database import reading
 from triptych.storage.models import Study
+from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.web.session import web_engine
@@ -55,7 +56,7 @@ def _stored(text: str | None, session: Session, secret: str | None, body: Any) -
 
 
 def _asked(session: Session, secret: str | None, body: Any) -> tuple[Who, Study]:
-    who = accounts.signed_in(session, secret)
+    who = logins.signed_in(session, secret)
     return who, lifecycle.led_by(session, who, text_of(body, "study"))
 
 

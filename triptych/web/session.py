@@ -24,9 +24,9 @@ from triptych import settings
 from triptych.errors import NotAllowed
 from triptych.languages import language
 from triptych.languages.language import _
-from triptych.people import accounts, passcodes, viewers
+from triptych.people import logins, passcodes, viewers
 from triptych.people.signing_in import UNKNOWN, Browser
-from triptych.storage import database
+from triptych.storage import database, schema
 from triptych.storage.database import reading, writing
 from triptych.study.persons import Who
 from triptych.web import budgets
@@ -47,7 +47,7 @@ _place = {"path": "/"}  # where browsers reach the app
 @lru_cache(maxsize=8)
 def _opened(url: str) -> Engine:
     engine = database.open_engine(url)
-    database.migrate(engine)
+    schema.migrate(engine)
     return engine
 
 
@@ -135,7 +135,7 @@ def who_holds(cookie: str | None) -> Who | None:
     if secret is None:
         return None
     with reading(web_engine()) as session:
-        return accounts.who_is(session, secret)
+        return logins.who_is(session, secret)
 
 
 def current_login(request: Request) -> Who | None:
@@ -179,18 +179,18 @@ def _sign_in(request: Request, ticket: str) -> JSONResponse:
     previous = current_login(request)
     try:
         with writing(web_engine()) as session:
-            secret = accounts.use_ticket(session, ticket)
-            who = accounts.signed_in(session, secret)
+            secret = logins.use_ticket(session, ticket)
+            who = logins.signed_in(session, secret)
             viewers.refuse_both_sides(session, who, browser_in(request.cookies, is_https(request)).people)
             if previous is not None:
-                accounts.sign_out(session, previous)
+                logins.sign_out(session, previous)
     except NotAllowed as refusal:
         return _answer(403, str(refusal))
     answer = _answer(200, "Signed in.")
     https = is_https(request)
     browser = _browser_value(browser_in(request.cookies, https), who.person_id)
     cookie = cookie_value(secret, identity_in(request.headers))
-    _set(answer, COOKIE, cookie, int(accounts.LOGIN_LIFE.total_seconds()), https)
+    _set(answer, COOKIE, cookie, int(logins.LOGIN_LIFE.total_seconds()), https)
     _set(answer, BROWSER_COOKIE, browser, BROWSER_SECONDS, https)
     return answer
 
@@ -212,7 +212,7 @@ def _sign_out(request: Request) -> JSONResponse:
     who = current_login(request)
     if who is not None:
         with writing(web_engine()) as session:
-            accounts.sign_out(session, who)
+            logins.sign_out(session, who)
     answer = _answer(200, "Signed out.")
     _set(answer, COOKIE, "", 0, is_https(request))
     return answer

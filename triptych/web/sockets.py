@@ -9,8 +9,9 @@ from contextlib import suppress
 from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from triptych.people import accounts
-from triptych.storage.database import DatabaseUnavailable, reading
+from triptych.people import logins
+from triptych.storage.database import reading
+from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.web.messages import Unwanted
 from triptych.web.session import web_engine
 
@@ -21,7 +22,7 @@ POLICY_CODE = 1008  # of a close, RFC 6455: "violates its policy"
 def live_logins(login_secrets: list[str]) -> set[str]:
     """The subset of these logins that is still valid. Raises DatabaseUnavailable."""
     with reading(web_engine()) as session:
-        return accounts.live_logins(session, login_secrets)
+        return logins.live_logins(session, login_secrets)
 
 
 class OpenSocket:
@@ -81,9 +82,9 @@ class LoginSockets:
                 await self._look()
 
     async def _look(self) -> None:
-        logins = list(self._open)
-        live = await run_in_threadpool(live_logins, logins)
-        for login in set(logins) - live:
+        open_logins = list(self._open)
+        live = await run_in_threadpool(live_logins, open_logins)
+        for login in set(open_logins) - live:
             for socket in self._open.get(login, ()):
                 # in a separate task: it may wait for an unresponsive browser
                 closing = asyncio.create_task(socket.close(POLICY_CODE, "signed out"))

@@ -22,8 +22,10 @@ from triptych.errors import UnsafeDatabase
 from triptych.operations import backup_schedule, logs
 from triptych.people import accounts
 from triptych.scripting import home
-from triptych.storage import database, host, private, working
-from triptych.storage.database import Wiped, reading, writing
+from triptych.storage import database, host, private, wiping, working
+from triptych.storage.database import reading, writing
+from triptych.storage.unavailable import DatabaseUnavailable, explained
+from triptych.storage.wiping import Wiped
 from triptych.web import budgets, metrics
 from triptych.web.origins import configured
 from triptych.web.session import serve_below, web_engine
@@ -151,7 +153,7 @@ def _open(bound: str | None) -> tuple[Engine, IO[str] | None]:
         )
     working.delete_abandoned()
     lock = database.lock_server(database.open_engine(settings.database_url()))
-    with database.explained():
+    with explained():
         engine = web_engine()
     finish_erasures(engine)
     metrics.watch(engine)
@@ -164,11 +166,11 @@ def _open(bound: str | None) -> tuple[Engine, IO[str] | None]:
 
 def finish_erasures(engine: Engine) -> None:
     """Clear the database's files if a process was killed between an erasure and this."""
-    if not database.due_wipes(engine):
+    if not wiping.due_wipes(engine):
         return
     from triptych.privacy import erasure  # rarely needed
 
-    with suppress(database.DatabaseUnavailable):  # such as a full disk
+    with suppress(DatabaseUnavailable):  # such as a full disk
         if erasure.wipe(engine) is Wiped.done:
             return
     log.warning(

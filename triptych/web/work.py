@@ -32,10 +32,11 @@ from triptych.annotate.own_items import own_items
 from triptych.errors import InvalidAnnotation, SignedOut, TriptychError
 from triptych.languages import language
 from triptych.languages.language import _
-from triptych.people import accounts
+from triptych.people import logins
 from triptych.rubric.answers import LETTERS
-from triptych.storage.database import BUSY, DatabaseBusy, DatabaseUnavailable, reading, writing
+from triptych.storage.database import reading, writing
 from triptych.storage.models import Study
+from triptych.storage.unavailable import BUSY, DatabaseBusy, DatabaseUnavailable
 from triptych.study.persons import Who
 from triptych.web import budgets
 from triptych.web.session import cookie_in, is_https, is_our_own, login_secret, web_engine
@@ -71,7 +72,7 @@ async def command(
         return unread(refused(403, "foreign", _("This request does not come from a Triptych page.")))
     secret = login_secret(cookie_in(request.cookies, is_https(request)))
     if secret is None:
-        return unread(refused(401, "signed_out", _(accounts.SIGNED_OUT)))
+        return unread(refused(401, "signed_out", _(logins.SIGNED_OUT)))
     declared = int(request.headers.get("content-length") or 0)  # the gate refuses requests without one
     key = budgets.key_of(secret, "")
     wait, limit, turn = budgets.spending("requests").take(key), USUAL_BODY, turn_of(secret)
@@ -79,7 +80,7 @@ async def command(
         async with turn:
             key, limit = await _in_thread(threads or _threads, _sender_and_limit, secret, declared)
         if not limit:
-            return unread(refused(401, "signed_out", _(accounts.SIGNED_OUT)))
+            return unread(refused(401, "signed_out", _(logins.SIGNED_OUT)))
     wait = wait or budgets.spending("body_bytes").take(key, declared)
     if wait:
         headers = {"Retry-After": str(budgets.seconds(wait))}
@@ -128,7 +129,7 @@ def _sender_and_limit(secret: str, declared: int) -> tuple[str, int]:
     The latter is 0 for a login that has ended.
     """
     with reading(web_engine()) as session:
-        who = accounts.who_is(session, secret)
+        who = logins.who_is(session, secret)
         if who is None:
             return "", 0
         text = assignments.longest_text(session, who) if declared > USUAL_BODY else 0
@@ -207,7 +208,7 @@ def _next_draft(secret: str | None, body: Any) -> Response:
 
 
 def _save_draft(session: Session, secret: str | None, body: Any) -> JSONResponse:
-    who = accounts.signed_in(session, secret)
+    who = logins.signed_in(session, secret)
     answer = drafts.save_draft(session, who, read_message(DraftMessage, body))
     if isinstance(answer, Refusal):
         more = {"draft": answer.draft, "draft_seq": answer.draft_seq, "receipt": answer.receipt}
@@ -216,7 +217,7 @@ def _save_draft(session: Session, secret: str | None, body: Any) -> JSONResponse
 
 
 def _renew(session: Session, secret: str | None, body: Any) -> JSONResponse:
-    who = accounts.signed_in(session, secret)
+    who = logins.signed_in(session, secret)
     return JSONResponse({"renewed": reservations.renew(session, who, text_of(body, "assignment"))})
 
 
@@ -237,7 +238,7 @@ def _asked(session: Session, secret: str | None, body: Any) -> tuple[Who, Study]
     try:
         return assignments.asked_by(session, secret, text_of(_action(body), "assignment"))
     except InvalidAnnotation:
-        accounts.signed_in(session, secret)
+        logins.signed_in(session, secret)
         raise
 
 

@@ -23,7 +23,7 @@ from bench.world import World, build_world
 from triptych.annotate import assignments
 from triptych.annotate.annotations import SubmitMessage, submit
 from triptych.annotate.assignments import Assigned
-from triptych.people import accounts
+from triptych.people import logins
 from triptych.simulate.annotators import SimulatedCandidate, generate_answers
 from triptych.storage import database
 from triptych.storage.models import Person, Role, Study
@@ -146,7 +146,7 @@ async def _exported(project: Project) -> str:
     """The ratings, as the lead downloads them."""
     with _database(project) as session:
         lead = session.exec(select(Person).where(Person.role == Role.lead)).one()
-        ticket = accounts.issue_sign_in_ticket(session, lead)
+        ticket = logins.issue_sign_in_ticket(session, lead)
     async with browserlike({}) as http:
         signing_in = {**our_headers(project.url), "X-Triptych-Ticket": ticket}
         async with http.post(f"{project.url}/auth/ticket", headers=signing_in) as answer:

@@ -1,0 +1,119 @@
+"""The version of the tables: creating and upgrading them."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import uuid
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Engine, inspect, text
+
+from triptych import clock
+from triptych.storage import database, schema
+from triptych.storage.database import writing
+from triptych.storage.models import Base, Person
+
+
+@pytest.fixture
+def migrated_engine(engine: Engine, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
+    """A database of the same kind as `engine`, made by all migrations from the first on."""
+    url = f"sqlite:///{tmp_path / 'empty.db'}"
+    if engine.dialect.name == "postgresql":
+        name = f"t{uuid.uuid4().hex}"
+        request.getfixturevalue("postgres_admin").execute(text(f"CREATE DATABASE {name}"))
+        url = f"{request.getfixturevalue('postgres')}/{name}"
+    empty = database.open_engine(url)
+    schema.create_version(empty, schema.HEAD)
+    yield empty
+    empty.dispose()
+
+
+def parts(engine: Engine) -> dict[str, Any]:
+    """Everything of a schema but the order of its columns and constraints."""
+    inspector = inspect(engine)
+
+    def plain(entries: Iterable[Any]) -> list[str]:
+        return sorted(json.dumps(entry, default=str, sort_keys=True) for entry in entries)
+
+    return {
+        table: {
+            "columns": plain(inspector.get_columns(table)),
+            "primary key": inspector.get_pk_constraint(table)["constrained_columns"],
+            "foreign keys": plain(inspector.get_foreign_keys(table)),
+            "unique": plain(inspector.get_unique_constraints(table)),
+            "checks": plain(inspector.get_check_constraints(table)),
+            "indexes": plain(inspector.get_indexes(table)),
+        }
+        for table in inspector.get_table_names()
+    }
+
+
+def test_the_migrations_make_exactly_the_tables_of_the_models(migrated_engine):
+    with migrated_engine.connect() as connection:
+        context = MigrationContext.configure(connection)
+        assert compare_metadata(context, Base.metadata) == []
+
+
+def test_a_new_database_has_the_schema_of_a_migrated_one(migrated_engine, engine):
+    new, old = parts(engine), parts(migrated_engine)
+
+    assert "alembic_version" in new
+    assert new.keys() == old.keys()
+    for table, own in new.items():
+        assert own == old[table]
+
+
+def test_a_database_at_the_head_is_left_alone(sqlite_engine, tmp_path):
+    schema.migrate(sqlite_engine)
+
+    assert [path.name for path in tmp_path.glob("*before*")] == []
+
+
+def test_a_migration_that_copies_a_table_keeps_references(sqlite_engine, make_study, tmp_path):
+    with writing(sqlite_engine) as session:
+        make_study(session, items=3)
+    later = f"sqlite:///{tmp_path / 'older.db'}"
+    older = database.open_engine(later)
+    schema.create_version(older, "0002")
+    tables = ["person", "rubric", "study", "criterion", "item", "system", "candidate"]
+    with sqlite3.connect(tmp_path / "older.db") as raw:
+        raw.execute("ATTACH ? AS full", (str(tmp_path / "triptych.db"),))
+        for table in tables:
+            columns = ", ".join(f'"{row[1]}"' for row in raw.execute(f"PRAGMA main.table_info({table})"))
+            raw.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM full.{table}")
+        raw.commit()
+        before = [raw.execute(f"SELECT count(*) FROM main.{table}").fetchone()[0] for table in tables]
+
+    schema.migrate(older)
+
+    with older.connect() as connection:
+        assert [connection.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar() for table in tables] == before
+        assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
+    older.dispose()
+
+
+def test_a_failed_migration_leaves_the_file_and_a_backup(sqlite_engine, tmp_path, monkeypatch):
+    with writing(sqlite_engine) as session:
+        session.add(Person(pseudonym="A-1", created_at=clock.now()))
+    monkeypatch.setattr(schema, "HEAD", "9999")
+
+    def break_half_way(engine):
+        with engine.begin() as connection:
+            connection.execute(text("DROP TABLE rating"))
+        raise RuntimeError("half way")
+
+    monkeypatch.setattr(schema, "_upgrade", break_half_way)
+
+    with pytest.raises(RuntimeError, match="half way"):
+        schema.migrate(sqlite_engine)
+
+    with sqlite3.connect(tmp_path / "triptych.db") as raw:
+        assert raw.execute("SELECT pseudonym FROM person").fetchall() == [("A-1",)]
+        assert raw.execute("SELECT count(*) FROM rating").fetchone() == (0,)
+    assert len(list(tmp_path.glob("triptych-before-9999-*.db"))) == 1

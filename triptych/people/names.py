@@ -1,0 +1,31 @@
+"""People's names: how they are stored, and when two of them are the same."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from triptych.errors import NotAllowed
+from triptych.languages.language import _
+
+LONGEST_NAME = 80
+LONGEST_TYPED = 1000  # of a name; normalising combining marks takes time that grows with the square of their number
+
+
+def read_name(name: str) -> str:
+    """The name as stored (see `tidied`). Raises NotAllowed if it is empty or too long."""
+    tidy = tidied(name)
+    if not tidy or len(tidy) > LONGEST_NAME:
+        raise NotAllowed(_("A name has 1 to {count} characters.", count=LONGEST_NAME))
+    return tidy
+
+
+def tidied(name: str) -> str:
+    """The name in NFC, without control characters and with single spaces."""
+    composed = unicodedata.normalize("NFC", name[:LONGEST_TYPED])
+    printable = "".join(sign for sign in composed if sign.isprintable() or sign == "\t")
+    return " ".join(printable.split())
+
+
+def folded(name: str | None) -> str:
+    """A key that is equal for different spellings of one name."""
+    return unicodedata.normalize("NFKC", tidied(name or "")).casefold()

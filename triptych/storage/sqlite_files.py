@@ -1,0 +1,85 @@
+"""An SQLite file by itself: reading, copying and overwriting it, and looking for damage."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from functools import partial
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, text
+
+from triptych.errors import UnsafeDatabase
+from triptych.storage.unavailable import explained
+
+SQLITE_HEADER = 100  # bytes, with counters of changes
+MAX_STEPS = 100_000  # of SQLite, to read which tables there are
+
+
+@contextmanager
+def unchanged(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open an SQLite file alone, ignoring files next to it; it may be on a read-only disk."""
+    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as file:
+        # a stored value is not longer than its file, but a computed one could take a gigabyte
+        file.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, path.stat().st_size + 1000)
+        yield file
+
+
+def copy_sqlite(source: Path, target: Path) -> None:
+    """Makes a consistent copy with SQLite's backup interface, and checks it. Raises UnsafeDatabase."""
+    copy_pages(source, target)
+    refuse_damaged(target, source.name)
+
+
+def copy_pages(source: Path, target: Path) -> None:
+    """Makes a consistent copy, of which nothing but pages is read."""
+    with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(target)) as new:
+        old.backup(new)
+
+
+def overwrite_sqlite(engine: Engine, source: Path) -> None:
+    """Replaces the database's content with that of the file, in one transaction of SQLite's backup interface.
+
+    A concurrent reader sees one state or the other. To be called within `turn`. Raises DatabaseUnavailable.
+    """
+    with explained(), engine.connect() as connection, closing(sqlite3.connect(source)) as new:
+        new.backup(driver_connection(connection))
+
+
+def driver_connection(connection: Connection) -> Any:
+    """The connection of sqlite3 itself."""
+    return connection.connection.driver_connection
+
+
+def have_same_pages(copy: Path, other: Path) -> bool:
+    """Whether two SQLite files differ in nothing but their headers."""
+    with copy.open("rb") as one, other.open("rb") as two:
+        one.seek(SQLITE_HEADER)
+        two.seek(SQLITE_HEADER)
+        blocks = zip_longest(*(iter(partial(file.read, 2**20), b"") for file in (one, two)))
+        return all(mine == theirs for mine, theirs in blocks)
+
+
+def refuse_damaged(copy: Path, name: str) -> None:
+    """Raises UnsafeDatabase for a damaged copy of the file of this name, or one that the app's connections cannot read.
+
+    The check computes what its tables define.
+    """
+    with closing(sqlite3.connect(copy)) as file:
+        encoding = file.execute("PRAGMA encoding").fetchone()[0]
+        answer = file.execute("PRAGMA integrity_check").fetchone()[0]
+    if encoding != "UTF-8":
+        raise UnsafeDatabase(f"{name} has its texts in {encoding}, but the app reads and writes UTF-8.")
+    if answer != "ok":
+        raise UnsafeDatabase(f"The copy of {name} is damaged: {answer}.")
+
+
+def damage(connection: Connection) -> list[str]:
+    """A sentence about each inconsistency in an SQLite file, such as an index that hides rows from some queries."""
+    if connection.dialect.name != "sqlite":
+        return []
+    answer = connection.execute(text("PRAGMA integrity_check(1)")).scalar()
+    return [] if answer == "ok" else [f"The database file is damaged or was edited: {answer}."]

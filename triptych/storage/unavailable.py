@@ -1,0 +1,92 @@
+"""The errors of a database that cannot be reached or cannot store, and the sentences that users read about them."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy.exc import DataError, DBAPIError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolExhausted
+
+from triptych.errors import NotAllowed, TriptychError
+
+# the file is busy, full, damaged by its disk, read-only or missing: errors that a command cannot fix
+SQLITE_UNAVAILABLE = {
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+}
+UNREACHABLE, BUSY, FULL, READ_ONLY = (
+    f"{reason}. What was saved is safe, and what you wrote since is kept in this browser. Leave this page open; it "
+    f"goes on as soon as {remedy}."
+    for reason, remedy in (
+        ("The database does not answer at the moment", "the database is back"),
+        ("The database is busy: another program holds it", "that program is done"),
+        ("The disk of the database is full", "there is room again; the people who run the app must make some"),
+        ("The database is read-only", "it can be written to; the people who run the app must see to that"),
+    )
+)
+COLLIDED = "Somebody changed the same data at the same moment, so nothing was stored. Try it again."
+# by SQLite's code or PostgreSQL's state (out of disk, a read-only transaction, a transaction that could not be
+# serialised, a deadlock)
+SENTENCES: dict[int | str, str] = {
+    sqlite3.SQLITE_BUSY: BUSY,
+    sqlite3.SQLITE_FULL: FULL,
+    sqlite3.SQLITE_READONLY: READ_ONLY,
+    "53100": FULL,
+    "25006": READ_ONLY,
+    "40001": COLLIDED,
+    "40P01": COLLIDED,
+}
+log = logging.getLogger("triptych.storage.database")
+
+
+class DatabaseUnavailable(TriptychError):
+    """The database cannot be reached or cannot store; nothing of this command was stored."""
+
+
+class DatabaseBusy(DatabaseUnavailable):
+    """Others held the database for too long, or changed the same data; nothing of this command was stored."""
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Converts the various errors of an unavailable database to DatabaseUnavailable; other errors pass.
+
+    Raises NotAllowed for a value that a column cannot store.
+    """
+    try:
+        yield
+    except DataError as error:
+        raise NotAllowed("A character or number in it cannot be stored here. Nothing was stored.") from error
+    except (DBAPIError, PoolExhausted, sqlite3.OperationalError) as error:
+        if not is_unavailable(error):
+            raise
+        sentence = SENTENCES.get(_code(error), UNREACHABLE)
+        unavailable = (DatabaseBusy if sentence in (BUSY, COLLIDED) else DatabaseUnavailable)(sentence)
+        log.warning("%s (%s).", str(unavailable).partition(".")[0], type(getattr(error, "orig", error)).__name__)
+        raise unavailable from error
+
+
+def _code(error: DBAPIError | PoolExhausted | sqlite3.OperationalError) -> int | str:
+    """SQLite's primary error code or PostgreSQL's SQLSTATE; "" where there is neither."""
+    cause = getattr(error, "orig", error)
+    code = getattr(cause, "sqlite_errorcode", None)
+    return getattr(cause, "sqlstate", None) or "" if code is None else code & 0xFF
+
+
+def is_unavailable(error: DBAPIError | PoolExhausted | sqlite3.OperationalError) -> bool:
+    """Whether the error means that the database is missing or cannot store, not that it refused a statement."""
+    if isinstance(error, PoolExhausted) or (isinstance(error, DBAPIError) and error.connection_invalidated):
+        return True
+    code = _code(error)
+    if isinstance(code, int):
+        return code in SQLITE_UNAVAILABLE
+    # PostgreSQL: no connection at all (no state), connection lost, out of disk or memory, read-only, shutting or
+    # starting up, in conflict with other transactions
+    is_lost = not code and isinstance(error, OperationalError)
+    return is_lost or code.startswith(("08", "53", "57P", "25006", "40001", "40P01"))

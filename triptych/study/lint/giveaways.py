@@ -1,0 +1,80 @@
+"""Texts that reveal their system: by its name, or because it speaks of itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from triptych.stats.numbers import counted
+from triptych.study.lint.findings import LintFinding, about, counted_texts, within
+from triptych.study.lint.material import Material, context_of
+from triptych.study.system_names import mark_of
+
+_MODEL_FAMILIES = {
+    "gpt", "chatgpt", "openai", "claude", "gemini", "gemma", "bard", "palm", "llama", "vicuna", "alpaca", "mistral",
+    "mixtral", "qwen", "deepseek", "falcon", "bloom", "bart", "pegasus", "blenderbot", "dialogpt", "copilot", "grok",
+}  # fmt: skip
+_COMMON_NAMES = {
+    "human", "baseline", "model", "system", "reference", "unknown", "gold", "candidate", "response", "output", "answer",
+    "summary", "expert", "ours", "none",
+}  # fmt: skip
+_MAKERS = "openai|anthropic|google|meta|mistral|deepseek|alibaba|microsoft"
+_SELF = re.compile(
+    r"\b(?:as|i am|i['’]m) (?:an?|just an?) (?:ai|artificial intelligence|(?:large )?language model|chatbot)\b"
+    rf"|\blanguage model (?:\w+ )?by\b|\b(?:trained|developed|created) by (?:{_MAKERS})\b"
+)
+_SELF_NEEDLES = (" ai", "artificial int", "language model", "chatbot", "trained by", "developed by", "created by")
+
+
+def own_names(m: Material) -> Iterator[LintFinding]:
+    """Texts and speakers that contain a system's name; names that also occur in contexts count as ordinary words."""
+    written = "\n".join(context_of(item, with_speakers=False) for item in m.items)
+    spoken = "\n".join(m.contexts.values())
+    for system in m.by_system:
+        spellings = _spellings(system)
+        if not spellings:
+            continue
+        pattern = _pattern(spellings)
+        is_word = system.strip().isalpha() and system.strip().casefold() not in _MODEL_FAMILIES
+        # a counselor may be a speaker in contexts, gpt4-ft may not
+        contexts = spoken if is_word else written
+        if any(name in contexts for name in spellings) and pattern.search(contexts):
+            continue
+        naming = m.having(spellings, pattern)
+        text = f"The name of {m.name(system)} is in {counted_texts(m, naming)}."
+        advice = "This may unblind annotators. Replace the name in the file or leave these items out."
+        in_texts = within(naming, pattern, "warning" if is_word else "grave", text, advice)
+        named = [item for speaker, items in m.speakers.items() if pattern.search(speaker) for item in items]
+        text = f"A speaker has the name of {m.name(system)} in {counted(len(set(map(id, named))), 'item')}."
+        advice = "Annotators see it. Rename the speaker in the file, or give it a title in the rubric's `speakers`."
+        for finding in (*in_texts, *about(named, "grave", text, advice)):
+            yield replace(finding, name_mark=mark_of(system))
+
+
+def systems_named(text: str, systems: Iterable[str]) -> list[str]:
+    """The systems whose name, or family name, occurs in the text."""
+    spelled = {system: _spellings(system) for system in systems}
+    return [system for system, words in spelled.items() if words and _pattern(words).search(text.casefold())]
+
+
+def _pattern(spellings: Sequence[str]) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, spellings))})(?!\w)")
+
+
+def _spellings(system: str) -> list[str]:
+    """Spellings of a system's name that a text may use, and its family's name; without common words."""
+    name = system.strip().casefold()
+    parts = [part for part in re.split(r"[\s_\-/.:]+", name) if part]
+    whole = {name, " ".join(parts), "-".join(parts), "".join(parts)} if len(name) >= 3 else set()
+    words = whole | (_MODEL_FAMILIES & {re.sub(r"\d+$", "", part) for part in parts})
+    return sorted(
+        word for word in words if word not in _COMMON_NAMES and not re.fullmatch(r"[a-z]+_?(?:\d|[a-f])", word)
+    )
+
+
+def speaks_of_itself(m: Material) -> Iterator[LintFinding]:
+    naming = m.having(_SELF_NEEDLES, _SELF)
+    text = f"In {counted_texts(m, naming)} a system calls itself an AI or names its maker."
+    advice = "Annotators will know that it is a model. Cut the sentence or leave these items out."
+    yield from within(naming, _SELF, "grave", text, advice)
