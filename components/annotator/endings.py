@@ -88,7 +88,7 @@ def draw(reason: NoItem, ending: Ending, go_back: Callable[[], None] | None = No
         if state.button(_("My work"), "to-my-work", icon=":material/arrow_back:"):
             st.switch_page("annotator/my_work.py")
         if go_back:
-            st.button(_("Back to what I submitted"), icon=":material/undo:", on_click=go_back)
+            st.button(_("Back to my last item"), icon=":material/undo:", on_click=go_back)
 
 
 def _check_number() -> int:

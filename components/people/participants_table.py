@@ -98,7 +98,7 @@ def _columns(people: Sequence[Participant], zone: ZoneInfo, currency: str) -> di
         "State": [person.state for person in people],
         "Flags, and why": [" ".join(filter(None, (person.why, *person.flags))) or NONE for person in people],
         "Progress": [round(100 * person.done / person.total) if person.total else 0 for person in people],
-        "Done": [f"{person.done} of {person.total}" for person in people],
+        "Done": [_done(person) for person in people],
         "Pace": [_minutes(person.seconds) for person in people],
         "Last seen": seen.tz_convert(zone),
         "Pay due": [money(person.due, currency) if person.due else "" for person in people],
@@ -107,6 +107,11 @@ def _columns(people: Sequence[Participant], zone: ZoneInfo, currency: str) -> di
         "Consent": [consent(member) for member in members],
         "Link until": [_day(member.link_until, zone) for member in members],
     }
+
+
+def _done(person: Participant) -> str:
+    skipped = f", {person.skipped} skipped" if person.skipped else ""
+    return f"{person.done} of {person.total}{skipped}"
 
 
 def _minutes(seconds: float | None) -> str:

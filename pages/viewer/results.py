@@ -57,7 +57,7 @@ who = state.require("viewer")
 with watched_study(who, "Results") as (session, study):
     slug, kinds, view = study.slug, kinds_by_default(study), watched(session, study)
     scope = Counted(kinds)
-    board = Board(study, view.frame, system_names(session, study), overview(session, study, scope), ())
+    board = Board(study, view.frame, system_names(session, study), overview(session, study, scope))
 step = replace(next_step(study, board.overview), place="")  # their leads take the next step
 live.follow(lambda: live.number_now(study), view.frame.number)
 if view.frame.ratings.empty:

@@ -20,7 +20,7 @@ from triptych.storage.models import Assignment, StudyState
 from triptych.study import lifecycle
 from triptych.web.session import web_engine
 
-BACK = "Back to what I submitted"
+BACK = "Back to my last item"
 
 
 @pytest.fixture

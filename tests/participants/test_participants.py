@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 from helpers.present import present
-from helpers.ratings import assigned, submit
+from helpers.ratings import assigned, set_aside, submit
 from helpers.studies import add_person, join
 
 from triptych import clock
@@ -40,6 +40,16 @@ def noticed(engine, study, flags: dict[str, tuple[str, ...]]) -> list[LeadNotice
 
 def phases(engine, study) -> dict[str, str]:
     return {person.member.name or "": person.state for person in seen(engine, study, {})[2]}
+
+
+def test_skipped_items_are_named_among_the_done_ones(engine, make_study):
+    """A lead read "Done, 2 of 2" of somebody who had rated nothing."""
+    with writing(engine) as session:
+        study, _, people = make_study(session, items=2, annotators=2)
+        set_aside(session, study, people[0], "skip", "unclear")
+        submit(session, study, people[0])
+        submit(session, study, people[1])
+    assert [(row.done, row.skipped, row.total) for row in seen(engine, study)[2]] == [(2, 1, 2), (1, 0, 2)]
 
 
 def test_everybody_is_in_one_of_the_phases(engine, make_study):

@@ -49,7 +49,8 @@ class Phase(StrEnum):
 class Participant:
     """One annotator. why: the reason why they stopped; flags: sentences about what a lead should check.
 
-    done, total: items; seconds: median active time of an item; due: pay for finished items. None if unknown.
+    done, total: items; skipped: of those done; seconds: median active time of an item; due: pay for finished items.
+    The last two are None if unknown.
     """
 
     member: Member
@@ -58,6 +59,7 @@ class Participant:
     why: str
     flags: tuple[str, ...]
     done: int
+    skipped: int
     total: int
     seconds: float | None
     seen_at: datetime | None
@@ -112,6 +114,7 @@ def participants(
             _why(member),
             tuple(flags.get(name, ())),
             progress[name].done if name in progress else 0,
+            progress[name].skipped if name in progress else 0,
             progress[name].total if name in progress else 0,
             pace.get(name),
             _seen_at(sign, study),

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from sqlmodel import Session
 
-from triptych.results.frame.counted import mostly_ignored
 from triptych.results.frame.highlights import highlight_counts
 from triptych.results.frame.model import Counted, Frame
 from triptych.results.frame.upkeep import frame_of
@@ -23,7 +22,6 @@ class Board:
     frame: Frame
     names: dict[int, str]
     overview: Overview
-    ignored_items: tuple[str, ...]
     highlights: dict[str, int] = field(default_factory=dict)
 
 
@@ -35,6 +33,5 @@ def read_board(session: Session, study: Study, counted: Counted) -> Board:
         frame,
         system_names(session, study),
         overview(session, study, counted),
-        tuple(mostly_ignored(frame, counted)),
         highlight_counts(session, study, counted) if frame.rubric.highlights else {},
     )

@@ -23,22 +23,12 @@ FARTHEST = timedelta(days=3650)
 
 @dataclass(frozen=True)
 class AnnotatorProgress:
-    """One annotator's progress.
-
-    done, total: items done and items to do; minutes_left: an estimate, None with too few timed annotations.
-    """
+    """How many items one annotator has done, how many of these they skipped, and how many they have in all."""
 
     pseudonym: str
-    kind: str
     done: int
-    total: int
     skipped: int
-    ignored: int
-    surplus: int
-    minutes_per_item: float | None
-    minutes_left: int | None
-    last_at: datetime | None
-    excluded: bool
+    total: int
 
 
 @dataclass(frozen=True)
@@ -107,7 +97,7 @@ def overview(session: Session, study: Study, counted: Counted) -> Overview:
         minutes_left=overall.minutes_left(left),
         last_at=overall.last_at,
         done_at=_done_at(filled["submitted_at"], left),
-        annotators=_progress_rows(session, study, frame, counted, left),
+        annotators=_progress_rows(session, study, frame, counted),
     )
 
 
@@ -121,38 +111,20 @@ def _done_at(filled: pd.Series, left: int) -> datetime | None:
     return now + min(spent / len(recent) * left, FARTHEST)
 
 
-def _progress_rows(
-    session: Session, study: Study, frame: Frame, counted: Counted, left: int
-) -> tuple[AnnotatorProgress, ...]:
+def _progress_rows(session: Session, study: Study, frame: Frame, counted: Counted) -> tuple[AnnotatorProgress, ...]:
     members = (
-        select(Person.pseudonym, Person.kind, Membership.excluded_at)
+        select(Person.pseudonym)
         .join(Membership, Membership.person_id == Person.id)
         .where(Membership.study_id == study.id, Membership.role == Role.annotator, Person.kind.in_(counted.kinds))
         .order_by(Membership.joined_at, Person.id)
     )
-    by_person = _tallies(frame.work, frame.work["annotator"])
+    tallies = _tallies(frame.work, frame.work["annotator"])
     limit = min(study.item_count, study.settings.get("items_per_annotator") or study.item_count)
     limit = 0 if study.state == StudyState.closed else limit  # no more annotations will come
     return tuple(
-        _progress(pseudonym, kind, excluded_at is not None, by_person.get(pseudonym, _Tally()), limit, left)
-        for pseudonym, kind, excluded_at in session.execute(members)
-    )
-
-
-def _progress(pseudonym: str, kind: str, excluded: bool, tally: _Tally, limit: int, left: int) -> AnnotatorProgress:
-    total = max(limit, tally.done)
-    return AnnotatorProgress(
-        pseudonym=pseudonym,
-        kind=kind,
-        done=tally.done,
-        total=total,
-        skipped=tally.skipped,
-        ignored=tally.ignored,
-        surplus=tally.surplus,
-        minutes_per_item=tally.seconds / tally.timed / 60 if tally.timed else None,
-        minutes_left=None if excluded else tally.minutes_left(min(total - tally.done, left)),
-        last_at=tally.last_at,
-        excluded=excluded,
+        AnnotatorProgress(pseudonym, own.done, own.skipped, max(limit, own.done))
+        for pseudonym in session.scalars(members)
+        for own in [tallies.get(pseudonym, _Tally())]
     )
 
 
