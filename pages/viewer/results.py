@@ -74,3 +74,4 @@ for tab, draw in zip(st.tabs(list(drawn), key=f"section-{slug}", on_change="reru
     if tab.open:
         with tab:
             draw(analysis)
+st.caption("Leads see in the log on which days you opened results.")

@@ -106,7 +106,7 @@ def test_a_person_holds_few_files_of_their_own_data(led, engine, monkeypatch):
 
 @pytest.mark.parametrize(
     "path, module, function, built",
-    [("/my-data.json", personal_data, "about", {"pseudonym": "P"}), (WORKBOOK, workbooks, "file_of", b"")],
+    [("/my-data.json", personal_data, "about", {"identity": None}), (WORKBOOK, workbooks, "file_of", b"")],
     ids=["personal data", "workbook"],
 )
 def test_a_person_has_few_files_built_at_a_time(led, engine, monkeypatch, path, module, function, built):

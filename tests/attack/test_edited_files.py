@@ -198,6 +198,22 @@ FUNCTION = "CREATE FUNCTION public.f(integer) RETURNS boolean LANGUAGE sql IMMUT
             "type 'public.checked'",
         ),
         (
+            "CREATE OPERATOR CLASS public.own FOR TYPE integer USING btree AS OPERATOR 1 <, OPERATOR 2 <=, "
+            "OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >, FUNCTION 1 btint4cmp(integer, integer); "
+            "CREATE INDEX ON public.rating (id own)",
+            "operator class 'public.own USING btree'",
+        ),
+        (
+            "CREATE COLLATION public.folded (provider = icu, locale = 'und-u-ks-level1', deterministic = false); "
+            "ALTER TABLE public.item ALTER external_id TYPE varchar COLLATE folded",
+            "collation 'public.folded'",
+        ),
+        (
+            "CREATE ACCESS METHOD own TYPE TABLE HANDLER heap_tableam_handler; "
+            "CREATE TABLE other.comment (LIKE public.comment) USING own",
+            "access method 'own'",
+        ),
+        (
             "CREATE FUNCTION public.length(varchar) RETURNS integer LANGUAGE sql AS 'SELECT 1'",
             "function 'length(character varying)'",
         ),

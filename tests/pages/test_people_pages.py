@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 
 import pytest
+from helpers.asgi import sent
 from helpers.downloads import get
 from helpers.present import present
 from helpers.ratings import submit
@@ -622,6 +624,24 @@ def test_personal_data_files_go_to_the_person_and_their_leads(monkeypatch, make_
     assert ask(None, "/my-data.csv").status_code == 401
     assert ask(anna, "/my-data.exe").status_code == 404
     assert ask(anna, "/my-data.csv").text.startswith("\ufeffstudy,item")
+
+
+def test_a_login_by_a_link_reads_no_identity(monkeypatch, people_study):
+    """A lead opened a link that they had made for an annotator, and read their identity in *My data*."""
+    _, _, anna = people_study
+    with database.writing(web_engine()) as session:
+        session.get_one(Person, anna.person_id).identity = "anna@uni.example"
+    monkeypatch.setenv("TRIPTYCH_IDENTITY_HEADER", "X-Remote-User")
+    monkeypatch.setattr(personal, "current_login", lambda request: anna)
+
+    def identity(came_with: str) -> str:
+        headers = [(b"x-remote-user", came_with.encode())]
+        routes = Starlette(routes=personal.PERSONAL_ROUTES)
+        _, content = asyncio.run(sent(routes, "GET", "/my-data.json", headers))
+        return json.loads(content)["identity"]
+
+    assert identity("anna@uni.example") == "anna@uni.example"
+    assert identity("") == identity("lead@uni.example") == personal.HIDDEN_IDENTITY
 
 
 def test_an_erased_person_cannot_sign_in_from_another_tab(people_study):

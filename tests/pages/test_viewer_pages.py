@@ -121,5 +121,6 @@ def test_a_viewer_opens_results_only_when_that_is_logged(monkeypatch, world):
     app.run()
 
     assert "What to do next" in [part.value for part in app.subheader]
-    opened(monkeypatch, viewer, "results")
+    app = opened(monkeypatch, viewer, "results")
+    assert "Leads see in the log on which days you opened results." in [part.value for part in app.caption]
     assert looks_of(study, viewer) == 1

@@ -392,6 +392,26 @@ def test_only_copies_holding_the_person_are_listed_and_deleted(sqlite_engine, ma
     shutil.rmtree(old.parent)
 
 
+def test_a_dump_begun_before_an_erasure_is_listed(sqlite_engine, make_study):
+    """It shows the state in which it was begun, however long it took."""
+    with database.writing(sqlite_engine) as session:
+        study, lead, (anna, _) = make_study(session)
+    folder = database.sqlite_path(str(sqlite_engine.url)).parent / "backups"
+    folder.mkdir()
+    begun = clock.now()
+    with database.writing(sqlite_engine) as session:
+        erasure.erase(session, study, anna.pseudonym, sure(lead))
+    beside = {"during": f'{{"made_at": "{begun.isoformat()}"}}', "after": f'{{"made_at": "{clock.now().isoformat()}"}}'}
+    for name, content in (beside | {"unreadable": '{"made_at": "2026-01-01T00:00:00"}'}).items():
+        (folder / f"{name}.dump").write_bytes(b"PGDMP")
+        (folder / f"{name}.dump.json").write_text(content)
+
+    with database.reading(sqlite_engine) as session:
+        assert [(copy.name, copy.holds) for copy in erasure.copies(session, study)] == [
+            ("during.dump", (anna.pseudonym,))
+        ]
+
+
 def test_a_database_elsewhere_hides_no_copy(sqlite_engine, make_study, tmp_path, monkeypatch):
     """TRIPTYCH_DATABASE_URL names a file in another folder; the old one stays in the data folder under that name."""
     with database.writing(sqlite_engine) as session:

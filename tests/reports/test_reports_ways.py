@@ -22,8 +22,9 @@ from starlette.applications import Starlette
 from triptych.annotate import exclusions
 from triptych.cli import main as command_line
 from triptych.errors import NotFound
-from triptych.people import invitations, links
+from triptych.people import invitations, links, viewers
 from triptych.reports import snapshot
+from triptych.results import adjudication
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.judges import margin
@@ -214,9 +215,11 @@ def test_a_database_of_the_first_release_keeps_its_rows(tmp_path):
 
 
 def test_viewers_read_a_blind_report_without_pseudonyms(make_study, monkeypatch):
+    """And without the leads' reasons, unless they may read explanations, which leads quote."""
     study, lead, people = rated(web_engine(), make_study)
     with database.writing(web_engine()) as session:
-        exclusions.exclude(session, study, people[0].pseudonym, "too fast", lead.pseudonym)
+        exclusions.exclude(session, study, people[0].pseudonym, "as said:\n<b>blue", lead.pseudonym)
+        adjudication.record(session, study, "item-1", {(1, "fluency"): 2}, "as said: purple", lead, None)
         secret = invitations.invite_one(session, study, "Hana", "", Role.viewer, lead.pseudonym).secret
         person = links.invited(session, secret)
     viewer = Who(person.id, person.pseudonym, person.role, person.name, 0)
@@ -229,10 +232,15 @@ def test_viewers_read_a_blind_report_without_pseudonyms(make_study, monkeypatch)
 
     pages = {who: read(who) for who in (lead, viewer)}
     assert people[0].pseudonym in pages[lead].text
+    reasons = ("blue", "purple")
+    assert all(reason in pages[lead].text for reason in reasons)
     page = pages[viewer].text
-    assert "Annotator 1: too fast" in page and "System 1" in page
+    assert "annotator Annotator 1" in page and "System 1" in page
     hidden = [*(who.pseudonym for who in (lead, *people)), "plumbum", "stannum", "ferrum", "Zinnober"]
-    assert [words for words in hidden if words in page] == []
+    assert [words for words in (*hidden, *reasons) if words in page] == []
+    with database.writing(web_engine()) as session:
+        viewers.let_read_explanations(session, study, True, lead.pseudonym)
+    assert all(reason in read(viewer).text for reason in reasons)
     for answer in pages.values():
         assert answer.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
         assert answer.headers["cache-control"] == "no-store"

@@ -124,7 +124,7 @@ def read_finished(session: Session, study: Study) -> Finished:
         blind=study.unblinded_at is None,
         rubric=lifecycle.design_of(session, study).rubric,
         systems={code: names[code] for code in session.scalars(in_main)},
-        annotators=tuple(session.scalars(_annotators(study))),
+        annotators=tuple(sorted(session.scalars(_annotators(study)))),
         most_candidates=session.scalar(select(func.max(per_item.subquery().c[0]))) or 0,
         has_turns=bool(session.scalar(select(exists(select(Turn.id).join(Item).where(main))))),
         has_conversations=_has_conversations(session, main),
@@ -139,7 +139,7 @@ def read_finished(session: Session, study: Study) -> Finished:
 def _annotators(study: Study) -> Select[*tuple[Any, ...]]:
     """Pseudonyms of everyone who finished something in the study."""
     done = select(Person.pseudonym).join(Assignment, Assignment.person_id == Person.id)
-    return done.where(Assignment.study_id == study.id, Assignment.state.in_(SEEN)).distinct().order_by(Person.pseudonym)
+    return done.where(Assignment.study_id == study.id, Assignment.state.in_(SEEN)).distinct()
 
 
 def _has_conversations(session: Session, main: ColumnElement[bool]) -> bool:

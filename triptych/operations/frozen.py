@@ -6,7 +6,7 @@ Every version has logged these hashes, so they also cover content that older log
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from sqlalchemy import select
@@ -18,7 +18,6 @@ from triptych.storage.models import Candidate, Item, RubricText, Study, Turn
 from triptych.study import contents
 
 BATCH = 300
-SEALS_OF_SYSTEMS = {"systems_seal": contents.systems_seal, "systems_hash": contents.systems_hash}
 
 
 def grouped(rows: Iterable[Any]) -> dict[int, list[Any]]:
@@ -69,11 +68,18 @@ def of_design(session: Session, study: Study, logged: tuple[dict[str, Any], int]
         yield f"The hash of the design is missing from the log (event {number})."
     elif study.design_hash != recorded["design_hash"]:
         yield f"The study's design hash differs from the one in the log (event {number})."
-    elif contents.design_hash(session, study, _former(session, study, number)) != recorded["design_hash"]:
+    elif not _fits(recorded["design_hash"], contents.design_hash, session, study, _former(session, study, number)):
         yield f"Settings, items, accepted answers or plan differ from those that were frozen (event {number})."
-    for seal, compute in SEALS_OF_SYSTEMS.items():
-        if seal in recorded and compute(session, study) != recorded[seal]:
-            yield f"The assignment of responses to systems differs from what was frozen (event {number})."
+    differs = f"The assignment of responses to systems differs from what was frozen (event {number})."
+    if "systems_seal" in recorded and contents.systems_seal(session, study) != recorded["systems_seal"]:
+        yield differs
+    if "systems_hash" in recorded and not _fits(recorded["systems_hash"], contents.systems_hash, session, study):
+        yield differs
+
+
+def _fits(recorded: str, compute: Callable[..., str], *about: Any) -> bool:
+    """Whether this is the hash, as it is computed now or as versions before 0.2.0 computed it on this database."""
+    return recorded in (compute(*about, sorted_by_database=order) for order in (False, True))
 
 
 def _former(session: Session, study: Study, number: int) -> Mapping[str, str]:

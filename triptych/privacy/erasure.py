@@ -15,6 +15,7 @@ from glob import escape
 from pathlib import Path
 from zipfile import BadZipFile
 
+from pydantic import AwareDatetime, TypeAdapter
 from sqlalchemy import Engine, delete, func, select
 from sqlmodel import Session
 
@@ -114,6 +115,16 @@ class Copy:
     sha256: str | None = None
 
 
+@dataclass(frozen=True)
+class _Backup:
+    """What is read of the file next to a backup."""
+
+    made_at: AwareDatetime
+
+
+BACKUP = TypeAdapter(_Backup)
+
+
 def copies(session: Session, study: Study) -> list[Copy]:
     """Backups, capsules, reports and archives that contain somebody who withdrew or was erased, newest first."""
     left = _left(session, study)
@@ -136,11 +147,20 @@ def _files_holding(home: Path, left: Mapping[str, Event]) -> Iterator[Copy]:
     files = {*home.glob("*"), *home.glob("backups/**/*"), *in_use.parent.glob(f"{escape(in_use.stem)}-before-*.db")}
     copied = (path for path in files if path.resolve() != in_use.resolve() and path.is_file())
     for path in sorted(path for path in copied if _is_database(path) or path.suffix.casefold() in ARCHIVES | OPAQUE):
-        made_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        made_at = _made_at(path)
         before = [pseudonym for pseudonym, event in left.items() if made_at < event.at]
         holds = tuple(_held(path, left, before))
         if holds:
             yield Copy(path.name, made_at, holds, path=path)
+
+
+def _made_at(path: Path) -> datetime:
+    """When the file was last written; for a backup, when it was begun, since it shows the state of that moment."""
+    made_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    with suppress(OSError, ValueError, OverflowError):  # the file next to it may hold anything
+        begun = BACKUP.validate_json(path.with_name(f"{path.name}.json").read_bytes()).made_at
+        return min(made_at, begun.astimezone(UTC))
+    return made_at
 
 
 def _held(path: Path, left: Mapping[str, Event], before: Sequence[str]) -> Iterable[str]:

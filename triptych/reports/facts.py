@@ -147,14 +147,17 @@ def _counts(session: Session, study: Study, column: Any) -> dict[str, int]:
         .where(Assignment.study_id == study.id, Assignment.purpose == Purpose.main)
         .where(column.is_not(None), has_value(Assignment.state, *RATED))
         .group_by(column)
-        .order_by(func.count().desc(), column)
     )
-    return dict(map(tuple, session.execute(query)))
+    return _most_frequent_first(session, query)
 
 
 def _mark_units(session: Session, study: Study) -> dict[str, int]:
     query = highlights_of(study, Highlight.unit, func.count()).where(Highlight.unit.is_not(None))
-    return dict(map(tuple, session.execute(query.group_by(Highlight.unit).order_by(func.count().desc()))))
+    return _most_frequent_first(session, query.group_by(Highlight.unit))
+
+
+def _most_frequent_first(session: Session, query: Select[str, int]) -> dict[str, int]:
+    return dict(sorted(map(tuple, session.execute(query)), key=lambda row: (-row[1], row[0])))
 
 
 def _has(session: Session, query: Select[int]) -> bool:
@@ -178,7 +181,6 @@ def _annotators(session: Session, study: Study, analysis: StudyAnalysis) -> list
         select(Person.pseudonym, Membership.excluded_at, Membership.excluded_reason)
         .join(Person, Person.id == Membership.person_id)
         .where(Membership.study_id == study.id, Membership.role == Role.annotator, Membership.excluded_at.is_not(None))
-        .order_by(Person.pseudonym)
     )
     deciders = select(Event.subject, Event.actor).where(
         Event.study_id == study.id, Event.kind == EventKind.annotator_excluded
@@ -195,7 +197,7 @@ def _annotators(session: Session, study: Study, analysis: StudyAnalysis) -> list
             int(work.get(name, 0)),
             analysis.scope.with_excluded,
         )
-        for name, when, reason in session.execute(excluded)
+        for name, when, reason in sorted(map(tuple, session.execute(excluded)))
     ]
 
 
@@ -205,7 +207,8 @@ def _items(session: Session, study: Study, analysis: StudyAnalysis) -> list[Excl
     work = rows[rows["kind"].isin(analysis.scope.kinds)]["item"].astype(str).value_counts()
     ignored = mostly_ignored(analysis.frame, analysis.scope)
     listed = [(item, "most annotators ignored it", analysis.scope.with_ignored) for item in sorted(ignored)]
-    listed += [(item, reason or "taken out of the study", True) for item, reason in session.execute(retired)]
+    taken_out = sorted(map(tuple, session.execute(retired)))
+    listed += [(item, reason or "taken out of the study", True) for item, reason in taken_out]
     return [
         Exclusion("item", item, None, "", reason, int(work.get(item, 0)), counted) for item, reason, counted in listed
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from io import BytesIO
@@ -18,6 +19,9 @@ from triptych.storage.models import Snapshot, Study
 from triptych.study import lifecycle
 
 PAGE = "report.html"
+# parts of a page as report.html.j2 writes them, in which every text is escaped
+EXCLUSION = re.compile('(?<=<li dir="auto">annotator )([^:<]*): [^<]*')
+DECISIONS = re.compile('<section>\\s*<h2 dir="auto">Who decided final values</h2>.*?</section>', re.DOTALL)
 LARGEST_PAGE = 20_000_000  # bytes; a report may be from a capsule made by someone else
 
 if TYPE_CHECKING:
@@ -92,6 +96,11 @@ def page_of(session: Session, study: Study, sha256: str) -> str:
         if page is None or page.file_size > LARGEST_PAGE:
             raise NotFound("The report has no page that can be shown here.")
         return packed.read(page).decode()
+
+
+def without_reasons(page: str) -> str:
+    """The page without leads' reasons for final values and exclusions of annotators, which may quote explanations."""
+    return EXCLUSION.sub(r"\1", DECISIONS.sub("", page))
 
 
 def _of(study: Study, column: Any) -> Select[Any]:

@@ -34,7 +34,7 @@ UNION SELECT type, identity FROM ours
         OR (part.refclassid, part.refobjid, part.deptype) = (ours.tableoid, ours.oid, 'a')
     JOIN pg_depend AS used ON (used.classid, used.objid) = (part.classid, part.objid)
     CROSS JOIN pg_identify_object(used.refclassid, used.refobjid, 0)
-    WHERE type IN ('function', 'operator', 'type')
+    WHERE type IN ('function', 'operator', 'type', 'operator class', 'collation', 'access method')
 -- found by a query in place of PostgreSQL's own
 UNION SELECT 'function', CAST(CAST(oid AS regprocedure) AS text) FROM pg_proc AS found
     WHERE oid >= '16384' AND '16384' > ALL(proargtypes) AND pg_function_is_visible(oid)

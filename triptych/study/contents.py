@@ -246,7 +246,8 @@ def number_systems(session: Session, study: Study) -> None:
     """Renumbers the systems of a draft in a random order, as if all had been imported at once."""
     candidates = select(Candidate.system_id).join(Item)
     of_items = set(session.scalars(candidates.where(Item.study_id == study.id, Item.purpose != Purpose.training)))
-    systems = list(session.scalars(select(System).where(System.study_id == study.id).order_by(System.name)))
+    stored = session.scalars(select(System).where(System.study_id == study.id))
+    systems = sorted(stored, key=lambda system: system.name)  # not by the database: each sorts texts differently
     judged = [system for system in systems if system.id in of_items]
     codes = list(range(1, len(judged) + 1))
     random.Random(f"{study.seed}|systems").shuffle(codes)  # noqa: S311 (an order, no secret)
@@ -296,11 +297,13 @@ def stored_items(
 APART = ("heds", "annotator_groups", "viewers_read_explanations")
 
 
-def design_hash(session: Session, study: Study, former: Mapping[str, str] | None = None) -> str:
+def design_hash(
+    session: Session, study: Study, former: Mapping[str, str] | None = None, sorted_by_database: bool = False
+) -> str:
     """Hash of everything that determines who is asked what: rubric, items, references, settings and plan.
 
     The datasheet's answers and the groups of annotators only describe the study and are left out. former: pseudonym →
-    the person's pseudonym when the hash was computed.
+    the person's pseudonym when the hash was computed. sorted_by_database: as versions before 0.2.0 computed it.
     """
     rubric = session.get_one(RubricText, study.rubric_id)
     settings = {name: value for name, value in sorted(study.settings.items()) if name not in APART}
@@ -309,11 +312,11 @@ def design_hash(session: Session, study: Study, former: Mapping[str, str] | None
     plan = select(Person.pseudonym, Item.external_id, PlannedItem.rank)
     plan = plan.join(Person, Person.id == PlannedItem.person_id).join(Item, Item.id == PlannedItem.item_id)
     parts = (
-        items.where(Item.study_id == study.id).order_by(Item.external_id),
-        _references(study),
-        plan.where(PlannedItem.study_id == study.id).order_by(Person.pseudonym, Item.external_id),
+        (items.where(Item.study_id == study.id).order_by(Item.external_id), 1),
+        (_references(study), 2),
+        (plan.where(PlannedItem.study_id == study.id).order_by(Person.pseudonym, Item.external_id), 2),
     )
-    rows = [[list(row) for row in session.execute(part)] for part in parts]
+    rows = [_sorted(session, part, 0 if sorted_by_database else texts) for part, texts in parts]
     if former:
         rows[-1] = sorted([former.get(name, name), *place] for name, *place in rows[-1])
     return content_hash([rubric.sha256, columns, settings, rows])
@@ -322,18 +325,25 @@ def design_hash(session: Session, study: Study, former: Mapping[str, str] | None
 def systems_seal(session: Session, study: Study) -> str:
     """Hash of which system wrote which candidate, the only part of the items that their own hashes leave out.
 
-    With the study's seed, which nobody sees before unblinding: the log shows the hash, and names can be guessed. Sorted
-    here, since databases sort texts differently.
+    With the study's seed, which nobody sees before unblinding: the log shows the hash, and names can be guessed.
     """
-    return content_hash([study.seed, sorted(_authorship(session, study))])
+    return content_hash([study.seed, _sorted(session, _authorship(study), 3)])
 
 
-def systems_hash(session: Session, study: Study) -> str:
+def systems_hash(session: Session, study: Study, sorted_by_database: bool = False) -> str:
     """The same without the seed, as versions before 0.2.0 logged it."""
-    return content_hash(_authorship(session, study))
+    return content_hash(_sorted(session, _authorship(study), 0 if sorted_by_database else 1))
 
 
-def _authorship(session: Session, study: Study) -> list[list[str]]:
+def _authorship(study: Study) -> Select[str, str, str]:
     query = select(Item.external_id, System.name, Candidate.sha256).join(Candidate, Candidate.item_id == Item.id)
     query = query.join(System, System.id == Candidate.system_id).where(Item.study_id == study.id)
-    return [list(row) for row in session.execute(query.order_by(Item.external_id, Candidate.id))]
+    return query.order_by(Item.external_id, Candidate.id)
+
+
+def _sorted(session: Session, query: Select[*tuple[Any, ...]], texts: int) -> list[list[Any]]:
+    """The rows of the query, sorted by so many first columns in the order of code points.
+
+    A database sorts texts by its own rules, and a hash must be the same after a move to another.
+    """
+    return sorted((list(row) for row in session.execute(query)), key=lambda row: row[:texts])

@@ -250,13 +250,13 @@ def _snapshot(session: Session, study: Study) -> dict[str, Any]:
     columns = {name: getattr(study, name) for name in COLUMNS}
     settings = {name: value for name, value in stored(settings_of(study)).items() if name != "heds"}
     counts = select(func.count()).select_from(Item).where(Item.study_id == study.id, Item.purpose != Purpose.training)
-    retired = select(Item.external_id).where(Item.study_id == study.id, Item.retired).order_by(Item.external_id)
+    retired = select(Item.external_id).where(Item.study_id == study.id, Item.retired)
     return {
         **settings,
         **columns,
         "rubric": session.get_one(RubricText, study.rubric_id).sha256,
         "items": session.execute(counts).scalar_one(),
-        "retired": list(session.scalars(retired)),
+        "retired": sorted(session.scalars(retired)),
     }
 
 

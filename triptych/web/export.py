@@ -167,7 +167,7 @@ def _report(request: Request, session: Session, study: Study) -> tuple[str, str,
 
 
 def _page(request: Request) -> Response:
-    """The page of a report: for the study's leads, and without pseudonyms for its viewers."""
+    """The page of a report: for the study's leads, and for its viewers with as much as they may read."""
     from triptych.participants.watching import watched
     from triptych.reports import snapshot
 
@@ -182,7 +182,8 @@ def _page(request: Request) -> Response:
             if who.role == Role.lead:
                 page = snapshot.page_of(session, lifecycle.led_by(session, who, slug), sha256)
             elif (study := lifecycle.seen_by(session, who)).slug == slug:
-                page = watched(session, study).sentence(snapshot.page_of(session, study, sha256))
+                page, seen = snapshot.page_of(session, study, sha256), watched(session, study)
+                page = seen.sentence(page if seen.explained else snapshot.without_reasons(page))
             else:
                 raise NotFound("There is no study that you can see at this address.")
     except NotFound as error:

@@ -24,19 +24,29 @@ from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.web import budgets
 from triptych.web.export import NO_STORE, Download, refusal
-from triptych.web.session import current_login, web_engine
+from triptych.web.session import current_login, identity_in, web_engine
 
 FORMS = {
     "json": ("application/json", personal_data.as_json),
     "csv": ("text/csv; charset=utf-8", personal_data.as_csv),
 }
+HIDDEN_IDENTITY = "stored; shown only if you come by single sign-on"
 DataOf = tuple[str, Callable[[Session], dict[str, Any]]]  # a pseudonym, and what reads the person's data
 FindData = Callable[[Session, Who, Request], DataOf]
 
 
-def _about_me(_session: Session, who: Who, _request: Request) -> DataOf:
-    """Everything about the person who is signed in."""
-    return who.pseudonym, lambda session: personal_data.about(session, who.person_id)
+def _about_me(_session: Session, who: Who, request: Request) -> DataOf:
+    """Everything about the person who is signed in.
+
+    Their identity is named only to a visitor who comes with it: a lead can open a personal link made for somebody else.
+    """
+    came_with = identity_in(request.headers)
+
+    def read(session: Session) -> dict[str, Any]:
+        about = personal_data.about(session, who.person_id)
+        return about if about["identity"] in (None, came_with) else about | {"identity": HIDDEN_IDENTITY}
+
+    return who.pseudonym, read
 
 
 def _about_member(session: Session, who: Who, request: Request) -> DataOf:
