@@ -190,6 +190,10 @@ class Material:
     def name(self, system: str) -> str:
         return self.names.get(system, f"'{system}'")
 
+    def owner(self, system: str) -> str:
+        """The system whose name is in a text; for readers who are blind not its number, as the text shows the name."""
+        return self.name(system) if self.names.get(system, system) == system else "a system"
+
 
 def lint(
     rubric: Rubric,
@@ -401,7 +405,7 @@ def _own_names(m: Material) -> Iterator[LintFinding]:
     """Texts and speakers that contain a system's name; names that also occur in contexts count as ordinary words."""
     written = "\n".join(_context(item, with_speakers=False) for item in m.items)
     spoken = "\n".join(m.contexts.values())
-    for system in m.by_system:
+    for system in sorted(m.by_system):  # the order in the file would tell which is which
         spellings = _spellings(system)
         if not spellings:
             continue
@@ -412,11 +416,11 @@ def _own_names(m: Material) -> Iterator[LintFinding]:
         if any(name in contexts for name in spellings) and pattern.search(contexts):
             continue
         naming = m.having(spellings, pattern)
-        text = f"The name of {m.name(system)} is in {_texts(m, naming)}."
+        text = f"The name of {m.owner(system)} is in {_texts(m, naming)}."
         advice = "This may unblind annotators. Replace the name in the file or leave these items out."
         in_texts = _within(naming, pattern, "warning" if is_word else "grave", text, advice)
         named = [item for speaker, items in m.speakers.items() if pattern.search(speaker) for item in items]
-        text = f"A speaker has the name of {m.name(system)} in {counted(len(set(map(id, named))), 'item')}."
+        text = f"A speaker has the name of {m.owner(system)} in {counted(len(set(map(id, named))), 'item')}."
         advice = "Annotators see it. Rename the speaker in the file, or give it a title in the rubric's `speakers`."
         for finding in (*in_texts, *_about(named, "grave", text, advice)):
             yield replace(finding, name_mark=mark_of(system))
