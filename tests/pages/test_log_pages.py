@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from helpers.ratings import resubmit, submit
 from helpers.results_pages import words
-from helpers.studies import full_answers, sure
+from helpers.studies import add_person, full_answers, sure
 from sqlalchemy import text
 from streamlit.testing.v1 import AppTest
 
@@ -19,7 +19,7 @@ from triptych.results import adjudication
 from triptych.storage import events
 from triptych.storage.database import reading, writing
 from triptych.storage.events import EventFilters
-from triptych.storage.models import Item, Study
+from triptych.storage.models import Item, Role, Study
 from triptych.study import lifecycle
 from triptych.web.session import web_engine
 
@@ -172,7 +172,41 @@ def test_final_values_recorded_between_drawing_and_storing_stay(visit, agreed, m
     monkeypatch.setattr(adjudication, "record", too_late)
     button(app, "Accept all 6").click().run()
 
-    assert "someone changed them after your page showed them" in app.error[0].value.replace("\\", "")
+    refusal = app.error[0].value.replace("\\", "")
+    assert f"{lead.pseudonym} changed the final values of item-1 after your page showed them" in refusal
+
+
+@pytest.mark.parametrize("changes_again", [True, False])
+def test_final_values_changed_meanwhile_are_not_taken_back(visit, agreed, changes_again):
+    study, lead, _ = agreed
+    button(visit(lead, "items.py", study=study.slug), "Accept all 6").click().run()
+    app = visit(lead, "items.py", study=study.slug, look="item-1")
+    _take_back(app, "too early")
+    with writing(web_engine()) as session:
+        other = add_person(session, "Another lead", Role.lead)
+        seen = adjudication.final_values(session, study)["item-1"]
+        if changes_again:
+            adjudication.record(session, study, "item-1", {(1, "fluency"): 1}, "read again", other, seen)
+        else:
+            adjudication.take_back(session, study, "item-1", "not yet", other, seen)
+    app.run()
+
+    assert not app.exception
+    [refusal] = [element.value.replace("\\", "") for element in app.error]
+    assert "The final values of item-1 were not taken back" in refusal and "too early" in refusal
+    assert (f"They are {other.pseudonym}'s now." in refusal) == changes_again
+    with reading(web_engine()) as session:
+        assert {final.reason for final in adjudication.final_values(session, study).values()} == (
+            {"read again"} if changes_again else set()
+        )
+        kinds = [event.kind for event in events.since(session, study.id, 0)]
+    assert kinds.count("final value taken back") == (not changes_again)
+
+
+def _take_back(app: AppTest, reason: str) -> None:
+    """Fill in and click, without running the page."""
+    next(element for element in app.text_input if element.key.startswith("back-")).set_value(reason)
+    button(app, "Take it back").click()
 
 
 def test_previous_and_next_walk_the_queue(visit, make_study):
