@@ -281,7 +281,7 @@ def final_form(look: Look, mark: PointedRating | None, slug: str) -> tuple[dict[
         is_partial = bool(disputed) and st.checkbox("Leave the empty ones without a final value", key=f"{name}-part")
         count = len(look.questions)
         label = f"Accept all {count}" if count > 1 else "Accept"
-        sent = form_button(label, name, type="primary", shortcut="Ctrl+Enter")
+        sent = form_button(label, name, queue=f"final-{slug}", type="primary", shortcut="Ctrl+Enter")
     if not sent:
         return None
     values = {place: value for place, value in chosen.items() if value is not None}

@@ -9,7 +9,7 @@ from helpers.studies import add_person, full_answers, sure
 from sqlalchemy import text
 from streamlit.testing.v1 import AppTest
 
-from components.shell import log_table
+from components.shell import log_table, state
 from components.shell.words import moment
 from triptych import settings
 from triptych.annotate import comments
@@ -96,7 +96,7 @@ def test_empty_ones_stay_open_when_the_lead_says_so(visit, lab):
     assert {key for _, key in values} == {"verdict"}
 
 
-def test_agreed_values_take_one_click_and_the_next_item_follows(visit, make_study):
+def test_agreed_values_take_one_click_and_the_next_item_follows(visit, make_study, monkeypatch):
     with writing(web_engine()) as session:
         study, lead, people = make_study(session, items=2)
         for who in people:
@@ -109,6 +109,16 @@ def test_agreed_values_take_one_click_and_the_next_item_follows(visit, make_stud
     assert app.header[0].value != first
     with reading(web_engine()) as session:
         assert len(adjudication.final_values(session, study)) == 1
+
+    monkeypatch.setattr(state, "SLOW_CLICK_SECONDS", 600)  # however slow this computer is
+    button(app, "Accept all 6").click().run()
+    with reading(web_engine()) as session:
+        assert len(adjudication.final_values(session, study)) == 1  # a second click was not for the next item
+
+    monkeypatch.setattr(state, "SLOW_CLICK_SECONDS", 0)
+    button(app, "Accept all 6").click().run()
+    with reading(web_engine()) as session:
+        assert len(adjudication.final_values(session, study)) == 2
 
 
 @pytest.mark.parametrize("query", [{"look": "item-1"}, {}], ids=["the item", "the queue"])
