@@ -279,7 +279,7 @@ def form_button(label: str, key: str, *, queue: str = "", **options: Any) -> boo
     must have fields: the browser sends the click of a form without fields at once, and a moment later the text of the
     field that the user just left; the server may drop one of two messages in quick succession.
 
-    queue: names the buttons of which the next appears where the last one has acted. It ignores a slow second click, too:
+    queue: names the buttons of which the next appears where the last one has acted. That ignores a slow second click:
     nobody has looked at what it acts on.
     """
     return _clicked(partial(st.form_submit_button, key=key), label, key, options, queue)
