@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -248,11 +248,12 @@ def ask_somebody(people: Sequence[str], flagged: Sequence[str], name: str) -> st
     return chosen if asked else None
 
 
-def take_back(name: str) -> str | None:
-    """The reason for revoking the final value; None until the lead sends it."""
-    with st.popover("Take it back"), st.form(f"back-{name}", border=False):
-        why = st.text_input("Why", key=f"why-{name}")
-        return why if form_button("Take it back", f"back-{name}") else None
+def take_back(look: Look, slug: str) -> str | None:
+    """The reason for revoking the final values; None until the lead sends it. Its key is as in `final_form`."""
+    place = f"back-{slug}-{look.texts.external_id}"
+    with st.popover("Take it back"), st.form(place, border=False):
+        why = st.text_input("Why", key=f"{place}-why")
+        return why if form_button("Take it back", key_of(place, _basis(look))) else None
 
 
 def final_form(look: Look, mark: PointedRating | None, slug: str) -> tuple[dict[tuple[int, str], Any], str] | None:
@@ -280,7 +281,7 @@ def final_form(look: Look, mark: PointedRating | None, slug: str) -> tuple[dict[
         is_partial = bool(disputed) and st.checkbox("Leave the empty ones without a final value", key=f"{name}-part")
         count = len(look.questions)
         label = f"Accept all {count}" if count > 1 else "Accept"
-        sent = form_button(label, name, type="primary", shortcut="Ctrl+Enter")
+        sent = form_button(label, name, queue=f"final-{slug}", type="primary", shortcut="Ctrl+Enter")
     if not sent:
         return None
     values = {place: value for place, value in chosen.items() if value is not None}
@@ -303,16 +304,19 @@ def _basis(look: Look) -> list[str]:
     return [repr(answers), repr(final and (final.by, final.at, final.reason, final.waiting))]
 
 
-def unsent_form(slug: str) -> None:
+def unsent_form(slug: str, finals: Mapping[str, FinalValue]) -> None:
     """After the page was drawn: say that a form was not stored, because what it was drawn from has changed."""
-    for name in unread_clicks(f"final-{slug}-"):
-        place = name.rpartition("-")[0]
-        item, reason = place.removeprefix(f"final-{slug}-"), recall(f"{place}-why")
-        why = f" Your reason was: {reason}" if reason else ""
-        say(
-            f"The final values of {item} were not stored: someone changed an answer or a final value after your page "
-            f"showed them. Look at the item again.{why}"
-        )
+    for begins, done in ((f"final-{slug}-", "stored"), (f"back-{slug}-", "taken back")):
+        for name in unread_clicks(begins):
+            place = name.rpartition("-")[0]
+            item, reason = place.removeprefix(begins), recall(f"{place}-why")
+            final = finals.get(item)
+            now = f" They are {final.by}'s now." if final and not final.waiting else ""
+            why = f" Your reason was: {reason}" if reason else ""
+            say(
+                f"The final values of {item} were not {done}: someone changed an answer or a final value after your "
+                f"page showed them.{now} Look at the item again.{why}"
+            )
 
 
 def _hint(questions: Sequence[FinalQuestion]) -> str:

@@ -40,6 +40,7 @@ THIS_COMPUTER = "127.0.0.1"  # Streamlit reports no address for it
 CLICKS, PAGE, SHOWN_NEXT = "clicks", "page", "shown next"
 LAST_READ, DONE_AT = "last click read", "last command done at"
 DOUBLE_CLICK_SECONDS = 0.5
+SLOW_CLICK_SECONDS = 1.5
 PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 SHORTCODE = re.compile(r":(?=[\w+\-/]+:)")
 AUTOLINK = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=[\w.+\-])(?=@)", re.IGNORECASE)
@@ -271,33 +272,38 @@ def button(label: str, key: str, **options: Any) -> bool:
     return _clicked(partial(st.button, key=key), label, key, options)
 
 
-def form_button(label: str, key: str, **options: Any) -> bool:
+def form_button(label: str, key: str, *, queue: str = "", **options: Any) -> bool:
     """As `button`, for a form.
 
     The form must not have `clear_on_submit`: the run that reads the click would get empty fields (see `numbered`). It
     must have fields: the browser sends the click of a form without fields at once, and a moment later the text of the
     field that the user just left; the server may drop one of two messages in quick succession.
+
+    queue: names the buttons of which the next appears where the last one has acted. That ignores a slow second click:
+    nobody has looked at what it acts on.
     """
-    return _clicked(partial(st.form_submit_button, key=key), label, key, options)
+    return _clicked(partial(st.form_submit_button, key=key), label, key, options, queue)
 
 
-def _clicked(draw: Callable[..., Any], label: str, key: str, options: Mapping[str, Any]) -> bool:
+def _clicked(draw: Callable[..., Any], label: str, key: str, options: Mapping[str, Any], queue: str = "") -> bool:
     clicks: set[str] | None = recall(CLICKS)
     if clicks is None:
         remember(CLICKS, clicks := set())
     outcomes = _outcomes()
+    name = queue or key
 
     def note_click() -> None:
         """Without an access to the session state, at which the next click may end a callback."""
         since_done = monotonic() - outcomes.get(DONE_AT, -inf)
-        if key != outcomes.get(LAST_READ) or since_done >= DOUBLE_CLICK_SECONDS:
+        pause = SLOW_CLICK_SECONDS if queue else DOUBLE_CLICK_SECONDS
+        if name != outcomes.get(LAST_READ) or since_done >= pause:
             clicks.add(key)
 
     draw(label, on_click=note_click, **options)
     clicked = key in clicks
     clicks.discard(key)
     if clicked:
-        outcomes |= {LAST_READ: key, DONE_AT: -inf}
+        outcomes |= {LAST_READ: name, DONE_AT: -inf}
     return clicked
 
 

@@ -42,8 +42,8 @@ def decide(look: Look, following: str | None) -> None:
         accept(look, item, following)
         return
     second_look.final_state(look.final)
-    if (why := second_look.take_back(f"{study.slug}-{item}")) is not None:
-        run(adjudication.take_back, item, why, done="This item no longer has a final value.")
+    if (why := second_look.take_back(look, study.slug)) is not None:
+        run(partial(adjudication.take_back, seen=look.final), item, why, done="This item no longer has a final value.")
     label = "Decide yourself instead" if look.final.waiting else "Change them"
     with st.expander(label, key=f"decide-{item}"):
         accept(look, item, following)
@@ -117,4 +117,4 @@ with right:
             talk(item)
     second_look.agreement_with_final(adjudication.agreement(frame, scope, finals))
     with top:
-        second_look.unsent_form(slug)
+        second_look.unsent_form(slug, finals)

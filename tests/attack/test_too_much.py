@@ -15,7 +15,7 @@ from helpers.attackers import ask, cookie, handshake, open_socket
 from helpers.present import present
 from helpers.results_pages import ROUTER
 from sqlalchemy import select
-from starlette.types import Receive
+from starlette.types import Receive, Scope
 from streamlit.testing.v1 import AppTest
 
 from bench.client import PageFailed, PageSession, our_headers
@@ -145,6 +145,37 @@ def test_messages_of_all_logins_of_a_person_count_together(sqlite_engine, make_s
 
     assert len(counted) == 2
     assert len(set(counted)) == 1
+
+
+def test_strangers_of_few_addresses_keep_no_newcomer_waiting(monkeypatch):
+    """All strangers' messages were in one queue: a newcomer's came after hundreds of them."""
+    spendings = {name: budgets.Spending(budgets.Budget(1000, 1000)) for name in budgets.USUAL}
+    spendings["all_anonymous_messages"] = budgets.Spending(budgets.Budget(2, 500))
+    monkeypatch.setattr(budgets, "spending", spendings.__getitem__)
+    served: list[str] = []
+
+    async def page(scope: Scope, receive: Receive, _: Any) -> None:
+        await receive()
+        served.append(scope["client"][0])
+
+    async def message(*_: Any) -> Any:
+        return {"type": "websocket.receive", "bytes": b"\x38\x01"}
+
+    async def visits() -> None:
+        gate = Gate(page)
+        headers = [(b"host", b"127.0.0.1"), (b"origin", b"http://127.0.0.1")]
+        scope = {"type": "websocket", "scheme": "ws", "path": "/", "headers": headers}
+        strangers = [{**scope, "client": (f"192.0.2.{number % 4}", 1)} for number in range(200)]
+        tasks = [asyncio.create_task(gate(stranger, message, message)) for stranger in strangers]
+        while len(served) < 10:
+            await asyncio.sleep(0)
+        await gate({**scope, "client": ("198.51.100.1", 1)}, message, message)
+        for task in tasks:
+            task.cancel()
+
+    asyncio.run(visits())
+
+    assert served.index("198.51.100.1") < 50
 
 
 def test_tickets_of_an_address_have_a_budget(served):

@@ -118,7 +118,8 @@ def _decide(session: Session, study: Study, lead: Who) -> None:
     values = {(1, "fluency"): 3, (2, "verdict"): "reject"}
     adjudication.record(session, study, "item-2", values, "both are right", lead)
     adjudication.record(session, study, "item-3", values, "a guess", lead)
-    adjudication.take_back(session, study, "item-3", "nobody knows", lead)
+    seen = adjudication.final_values(session, study, "item-3")["item-3"]
+    adjudication.take_back(session, study, "item-3", "nobody knows", lead, seen)
 
 
 def _plan(session: Session, study: Study, who: Who, lead: Who) -> None:

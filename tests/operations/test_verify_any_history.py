@@ -62,7 +62,9 @@ class StudyHistory:
         adjudication.ask(session, study, chance.choice(self.items), adjudicator, chance.choice(self.leads))
 
     def take_back(self, session: Session, study: Study, chance: Random) -> None:
-        adjudication.take_back(session, study, chance.choice(self.items), "Too early.", chance.choice(self.leads))
+        item, lead = chance.choice(self.items), chance.choice(self.leads)
+        seen = adjudication.final_values(session, study).get(item)
+        adjudication.take_back(session, study, item, "Too early.", lead, seen)
 
     def exclude(self, session: Session, study: Study, chance: Random) -> None:
         exclusions.exclude(session, study, self._annotator(chance), "Too fast.", self.leads[0].pseudonym)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from helpers.ratings import resubmit, submit
 from helpers.results_pages import words
-from helpers.studies import full_answers, sure
+from helpers.studies import add_person, full_answers, sure
 from sqlalchemy import text
 from streamlit.testing.v1 import AppTest
 
-from components.shell import log_table
+from components.shell import log_table, state
 from components.shell.words import moment
 from triptych import settings
 from triptych.annotate import comments
@@ -19,7 +19,7 @@ from triptych.results import adjudication
 from triptych.storage import events
 from triptych.storage.database import reading, writing
 from triptych.storage.events import EventFilters
-from triptych.storage.models import Item, Study
+from triptych.storage.models import Item, Role, Study
 from triptych.study import lifecycle
 from triptych.web.session import web_engine
 
@@ -96,7 +96,7 @@ def test_empty_ones_stay_open_when_the_lead_says_so(visit, lab):
     assert {key for _, key in values} == {"verdict"}
 
 
-def test_agreed_values_take_one_click_and_the_next_item_follows(visit, make_study):
+def test_agreed_values_take_one_click_and_the_next_item_follows(visit, make_study, monkeypatch):
     with writing(web_engine()) as session:
         study, lead, people = make_study(session, items=2)
         for who in people:
@@ -109,6 +109,16 @@ def test_agreed_values_take_one_click_and_the_next_item_follows(visit, make_stud
     assert app.header[0].value != first
     with reading(web_engine()) as session:
         assert len(adjudication.final_values(session, study)) == 1
+
+    monkeypatch.setattr(state, "SLOW_CLICK_SECONDS", 600)  # however slow this computer is
+    button(app, "Accept all 6").click().run()
+    with reading(web_engine()) as session:
+        assert len(adjudication.final_values(session, study)) == 1  # a second click was not for the next item
+
+    monkeypatch.setattr(state, "SLOW_CLICK_SECONDS", 0)
+    button(app, "Accept all 6").click().run()
+    with reading(web_engine()) as session:
+        assert len(adjudication.final_values(session, study)) == 2
 
 
 @pytest.mark.parametrize("query", [{"look": "item-1"}, {}], ids=["the item", "the queue"])
@@ -172,7 +182,41 @@ def test_final_values_recorded_between_drawing_and_storing_stay(visit, agreed, m
     monkeypatch.setattr(adjudication, "record", too_late)
     button(app, "Accept all 6").click().run()
 
-    assert "someone changed them after your page showed them" in app.error[0].value.replace("\\", "")
+    refusal = app.error[0].value.replace("\\", "")
+    assert f"{lead.pseudonym} changed the final values of item-1 after your page showed them" in refusal
+
+
+@pytest.mark.parametrize("changes_again", [True, False])
+def test_final_values_changed_meanwhile_are_not_taken_back(visit, agreed, changes_again):
+    study, lead, _ = agreed
+    button(visit(lead, "items.py", study=study.slug), "Accept all 6").click().run()
+    app = visit(lead, "items.py", study=study.slug, look="item-1")
+    _take_back(app, "too early")
+    with writing(web_engine()) as session:
+        other = add_person(session, "Another lead", Role.lead)
+        seen = adjudication.final_values(session, study)["item-1"]
+        if changes_again:
+            adjudication.record(session, study, "item-1", {(1, "fluency"): 1}, "read again", other, seen)
+        else:
+            adjudication.take_back(session, study, "item-1", "not yet", other, seen)
+    app.run()
+
+    assert not app.exception
+    [refusal] = [element.value.replace("\\", "") for element in app.error]
+    assert "The final values of item-1 were not taken back" in refusal and "too early" in refusal
+    assert (f"They are {other.pseudonym}'s now." in refusal) == changes_again
+    with reading(web_engine()) as session:
+        assert {final.reason for final in adjudication.final_values(session, study).values()} == (
+            {"read again"} if changes_again else set()
+        )
+        kinds = [event.kind for event in events.since(session, study.id, 0)]
+    assert kinds.count("final value taken back") == (not changes_again)
+
+
+def _take_back(app: AppTest, reason: str) -> None:
+    """Fill in and click, without running the page."""
+    next(element for element in app.text_input if "back-" in (element.key or "")).set_value(reason)
+    button(app, "Take it back").click()
 
 
 def test_previous_and_next_walk_the_queue(visit, make_study):

@@ -62,6 +62,12 @@ def decide(session, study, lead, item, values, reason=WHY):
     adjudication.record(session, study, item, values, reason, lead, seen)
 
 
+def take_back(session, study, lead, item, reason):
+    """As a lead who sees the final values that are stored."""
+    seen = adjudication.final_values(session, study, item)[item]
+    adjudication.take_back(session, study, item, reason, lead, seen)
+
+
 def test_a_final_value_waits_for_a_change_under_way(postgres_engine, make_study):
     """Changes are refused after it, but one that had begun was stored later."""
     with writing(postgres_engine) as session:
@@ -113,11 +119,27 @@ def test_final_values_replace_only_those_that_the_lead_saw(rated):
     with writing(engine) as session:
         decide(session, study, lead, item, {(1, "fluency"): 3})
 
-    with writing(engine) as session, pytest.raises(Conflict, match="changed them after your page showed them"):
+    changed = f"{lead.pseudonym} changed the final values of item-1 after your page showed them"
+    with writing(engine) as session, pytest.raises(Conflict, match=changed):
         adjudication.record(session, study, item, {(1, "fluency"): 1}, "for another reason", lead)
 
     with reading(engine) as session:
         assert adjudication.final_values(session, study)[item].reason == WHY
+
+
+def test_a_lead_takes_back_only_final_values_that_they_saw(rated):
+    engine, study, lead, _, item = rated
+    with writing(engine) as session:
+        decide(session, study, lead, item, {(1, "fluency"): 3})
+        seen = adjudication.final_values(session, study)[item]
+        decide(session, study, lead, item, {(1, "fluency"): 2}, "read again")
+
+    changed = f"{lead.pseudonym} changed the final values of item-1 after your page showed them"
+    with writing(engine) as session, pytest.raises(Conflict, match=changed):
+        adjudication.take_back(session, study, item, "too early", lead, seen)
+
+    with reading(engine) as session:
+        assert adjudication.final_values(session, study)[item].reason == "read again"
 
 
 def test_a_changed_final_value_stays_in_the_log(rated):
@@ -126,7 +148,7 @@ def test_a_changed_final_value_stays_in_the_log(rated):
         decide(session, study, lead, item, {(1, "fluency"): 3})
         decide(session, study, lead, item, {(1, "fluency"): 2}, "read again")
     with writing(engine) as session:
-        adjudication.take_back(session, study, item, "too early", lead)
+        take_back(session, study, lead, item, "too early")
 
     with reading(engine) as session:
         news = events.since(session, study.id, 0)[-3:]
@@ -189,7 +211,7 @@ def test_an_adjudicated_item_is_closed_to_its_annotators_only(rated):
         resubmit(session, first, work, full_answers(fluency=2))
     with writing(engine) as session:
         submit(session, study, third)
-        adjudication.take_back(session, study, item, "the annotators may mend it", lead)
+        take_back(session, study, lead, item, "the annotators may mend it")
         resubmit(session, first, work, full_answers(fluency=2))
 
 

@@ -320,7 +320,7 @@ def test_an_amendment_has_a_reason_date_and_hash(session, launched):
     amendment, second = design.amendments(session, launched)
 
     assert (amendment.reason, amendment.parts, amendment.who) == (WHY, ("raters per item", "title"), "P-lead")
-    assert second.parts == ("items", "retired")
+    assert second.parts == ("items", "retired", "existing systems named")
     assert len({first, amendment.design_hash, second.design_hash}) == 3
     assert second.design_hash == launched.design_hash == contents.design_hash(session, launched)
     assert dict(map(tuple, session.execute(select(Item.external_id, Item.raters)))) == {"007": 5, "8": 5, "9": 5}

@@ -255,7 +255,7 @@ def test_a_stored_study_is_linted_under_blind_names(sqlite_engine, make_study) -
         study = lifecycle.create_study(session, plan, SMALL_RUBRIC, items, lead.pseudonym, lead.person_id)
         finding = only(linter.lint_study(session, study), "The name of")
         assert "plumbum" not in finding.text.casefold()
-        assert finding.text.startswith("The name of System ")
+        assert finding.text.startswith("The name of a system ")
         assert finding.items == ("item-1", "item-2", "item-3")
         assert not any(finding.passages for finding in linter.lint_study(session, study))
 

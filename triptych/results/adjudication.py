@@ -58,7 +58,7 @@ from triptych.study.persons import Who
 
 ABOUT_ITEM = 0
 LONGEST_REASON = 500
-CHANGED = "The final values of {item} were not stored: someone changed them after your page showed them. Look again."
+CHANGED = "Nothing was stored: {who} changed the final values of {item} after your page showed them. Look again."
 # states in which a final value is recorded or asked for; if it is taken back or skipped, the item is open again
 STANDING = (AssignmentState.submitted, AssignmentState.reserved, AssignmentState.expired)
 Values = dict[tuple[int, str], float | str | None]
@@ -105,8 +105,7 @@ def record(
     stored.
     """
     study = _locked(session, study, item)
-    if final_values(session, study, item).get(item) != seen:
-        raise Conflict(CHANGED.format(item=item))
+    _refuse_unseen(session, study, item, seen)
     neat, item_row = _read_reason(reason), _item(session, study, item)
     assignment = _assignment_of(session, item_row) or _made(session, study, item_row, who)
     decided = assignment.state == AssignmentState.submitted
@@ -148,9 +147,13 @@ def ask(session: Session, study: Study, item: str, pseudonym: str, who: Who) -> 
     )
 
 
-def take_back(session: Session, study: Study, item: str, reason: str, who: Who) -> None:
-    """Removes the item's final value, or the request for one. Raises NotFound, NotAllowed, Conflict."""
+def take_back(session: Session, study: Study, item: str, reason: str, who: Who, seen: FinalValue | None) -> None:
+    """Removes the final values that the lead has seen, or the request for them.
+
+    Raises NotFound, NotAllowed without a reason, Conflict if none or others are stored.
+    """
     study = _locked(session, study, item)
+    _refuse_unseen(session, study, item, seen)
     neat, assignment = _read_reason(reason), _assignment_of(session, _item(session, study, item))
     if assignment is None or assignment.state not in STANDING:
         raise Conflict("This item has no final value.")
@@ -267,6 +270,13 @@ def _read_reason(reason: str) -> str:
     if not neat or len(neat) > LONGEST_REASON:
         raise NotAllowed(f"Give a reason, in 1 to {LONGEST_REASON} characters: it appears in the log and in exports.")
     return neat
+
+
+def _refuse_unseen(session: Session, study: Study, item: str, seen: FinalValue | None) -> None:
+    """Raises Conflict if other final values than these are stored."""
+    final = final_values(session, study, item).get(item)
+    if final != seen:
+        raise Conflict(CHANGED.format(item=item, who=final.by if final and not final.waiting else "someone"))
 
 
 def _locked(session: Session, study: Study, item: str) -> Study:

@@ -120,13 +120,20 @@ def _write_systems(session: Session, study: Study, names: Iterable[str]) -> dict
     fresh = sorted(set(names) - set(ids))
     top = session.execute(select(func.max(System.blind_code)).where(System.study_id == study.id)).scalar() or 0
     codes = list(range(top + 1, top + len(fresh) + 1))
-    random.Random(f"{study.seed}|systems").shuffle(codes)  # noqa: S311 (an order, no secret)
+    _order_of_systems(study).shuffle(codes)
     for name, code in zip(fresh, codes, strict=True):
         system = System(study_id=study.id, name=name, blind_code=code)
         session.add(system)
         session.flush()
         ids[name] = system.id
     return ids
+
+
+def _order_of_systems(study: Study) -> random.Random:
+    """A draw that no later change repeats: other names in the same order would show which of the present ones is first
+    in the alphabet.
+    """
+    return random.Random(f"{study.seed}|systems{study.event_number or ''}")  # noqa: S311 (an order, no secret)
 
 
 def _item_row(study: Study, item: ItemDraft, rank: int, purpose: str) -> dict[str, Any]:
@@ -205,7 +212,6 @@ def rewrite_rubric(session: Session, study: Study, text: RubricText) -> None:
     write_criteria(session, study, rubric)
     write_references(session, study, references)
     write_training(session, study, rubric)
-    number_systems(session, study)
 
 
 def write_references(session: Session, study: Study, rows: Iterable[ReferenceRow]) -> None:
@@ -250,7 +256,7 @@ def number_systems(session: Session, study: Study) -> None:
     systems = sorted(stored, key=lambda system: system.name)  # not by the database: each sorts texts differently
     judged = [system for system in systems if system.id in of_items]
     codes = list(range(1, len(judged) + 1))
-    random.Random(f"{study.seed}|systems").shuffle(codes)  # noqa: S311 (an order, no secret)
+    _order_of_systems(study).shuffle(codes)
     others = [system for system in systems if system.id not in of_items]
     numbered = [*zip(judged, codes, strict=True), *zip(others, range(len(judged) + 1, len(systems) + 1), strict=True)]
     # first moved above all numbers in use: two systems must never have the same number

@@ -4,22 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy import ColumnElement, or_, select
 from sqlmodel import Session
 
 from triptych.storage.events import EventKind
-from triptych.storage.models import (
-    Candidate,
-    Event,
-    EventDetail,
-    Item,
-    Membership,
-    Person,
-    Purpose,
-    Role,
-    Study,
-    System,
-)
+from triptych.storage.models import Event, EventDetail, Item, Membership, Person, Purpose, Role, Study
 from triptych.study.persons import Who
 
 
@@ -44,22 +33,32 @@ def blind_originals(session: Session, study: Study, who: Who) -> Sequence[Study]
     led = select(Membership.study_id).join(Person, Person.id == Membership.person_id)
     led = led.where(lead, Membership.role == Role.lead)
     related = Study.id.in_(led) | Study.slug.in_(origins(session, study))
-    return _with_responses_of(session, study, related & (Study.id < study.id))
+    return _with_items_of(session, study, related & (Study.id < study.id))
+
+
+def has_blind_original_of_others(session: Session, study: Study, actor: str) -> bool:
+    """Whether the study is a copy of a blind one that somebody else made, who knows the names of its systems."""
+    originals = _with_items_of(session, study, Study.slug.in_(origins(session, study)))
+    if not originals:
+        return False
+    created = select(Event.actor).where(Event.study_id == originals[0].id, Event.kind == EventKind.study_created)
+    return session.scalars(created.limit(1)).first() != actor
 
 
 def blind_copies(session: Session, study: Study, who: Who) -> Sequence[Study]:
     """Newer blind studies of this lead with responses of this one: its unblinding names their systems, too."""
     led = select(Membership.study_id).where(Membership.person_id == who.person_id, Membership.role == Role.lead)
-    return _with_responses_of(session, study, Study.id.in_(led) & (Study.id > study.id))
+    return _with_items_of(session, study, Study.id.in_(led) & (Study.id > study.id))
 
 
-def _with_responses_of(session: Session, study: Study, others: ColumnElement[bool]) -> Sequence[Study]:
-    """Those of the other studies that were launched, are blind, and have responses of this one."""
-    parts = (Item.external_id, System.name, func.coalesce(Candidate.text, "").label("text"))
-    responses = select(*parts).join(Candidate, Candidate.item_id == Item.id)
-    responses = responses.join(System, System.id == Candidate.system_id).where(Item.purpose == Purpose.main)
-    own = responses.where(Item.study_id == study.id).subquery()
-    same = and_(*(column == part for column, part in zip(own.c, parts, strict=True)))
-    shares = responses.join(own, same).where(Item.study_id == Study.id).correlate(Study).exists()
+def _with_items_of(session: Session, study: Study, others: ColumnElement[bool]) -> Sequence[Study]:
+    """Those of the other studies that were launched, are blind, and have an item of this one with the same texts.
+
+    Names of systems are not compared: texts under guessed names would show which guesses are right.
+    """
+    items = select(Item.external_id, Item.sha256).where(Item.purpose != Purpose.training)
+    own = items.where(Item.study_id == study.id).subquery()
+    same = (own.c.external_id == Item.external_id) & (own.c.sha256 == Item.sha256)
+    shares = items.join(own, same).where(Item.study_id == Study.id).correlate(Study).exists()
     is_blind = Study.opened_at.is_not(None) & Study.unblinded_at.is_(None) & ~Study.demo
     return session.scalars(select(Study).where(others, is_blind, shares).order_by(Study.id)).all()

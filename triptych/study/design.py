@@ -37,7 +37,7 @@ from triptych.storage.models import (
     Turn,
 )
 from triptych.storage.models import StudyState as State
-from triptych.study import contents, lifecycle
+from triptych.study import contents, copies, lifecycle
 from triptych.study.check_items import add_check_items, sorted_out
 from triptych.study.settings import changed, settings_of, stored
 
@@ -56,6 +56,10 @@ FIXED = {
     "preregistration": "A preregistration records what was decided before launch, so it cannot change afterwards.",
 }
 RUBRIC_FIXED = "The rubric cannot change after launch: ratings refer to its criteria. Duplicate the study instead."
+NAMES_ITEMS = (
+    "This study is a copy of one that is still blind, and new items would show which system has which name. Before the "
+    "original is unblinded, only the lead who made it can add items, or all items of a draft can be replaced."
+)
 ITEMS_FIXED = "Items cannot be replaced after launch. Add new ones, or retire some with a reason."
 
 
@@ -95,7 +99,7 @@ def amend(session: Session, study: Study, parts: Parts, reason: str, actor: str)
     if parts.retire or parts.raters_per_item is not None:
         lock_items(session, study)
     study = lifecycle.lock(session, study.id)
-    before = _snapshot(session, study)
+    before, named = _snapshot(session, study), _existing_systems_named(session, study, parts)
     write(session, study, parts, reason, actor)
     after = _snapshot(session, study)
     different = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
@@ -103,11 +107,20 @@ def amend(session: Session, study: Study, parts: Parts, reason: str, actor: str)
     if not different:
         return False
     old, new = ({name: side.get(name) for name in sorted(different)} for side in (before, after))
+    new |= {"existing_systems_named": named} if named else {}
     if study.state == State.draft:
         events.record(session, study.id, EventKind.design_changed, actor, old=old, new=new)
     else:
         seal(session, study, reason, actor, old, new)
     return True
+
+
+def _existing_systems_named(session: Session, study: Study, parts: Parts) -> int:
+    """How many systems of a blind study a file of more items names: the lead knows the names or guessed them."""
+    if parts.items is None or parts.replace_items or study.unblinded_at is not None:
+        return 0
+    names = session.scalars(select(System.name).where(System.study_id == study.id))
+    return len({*names} & {*parts.items.systems})
 
 
 def lock_items(session: Session, study: Study) -> None:
@@ -120,7 +133,7 @@ def lock_items(session: Session, study: Study) -> None:
 def write(session: Session, study: Study, parts: Parts, reason: str, actor: str) -> None:
     """Check and write changes to a locked study; the calling command records them. Raises as `amend`."""
     settings = _settings(study, parts)
-    _refuse(session, study, parts, settings)
+    _refuse(session, study, parts, settings, actor)
     if study.state != State.draft and (_differs(study, parts, settings) or parts.items or parts.retire):
         _refuse_reason(reason)
     _write(session, study, parts, settings, reason, actor)
@@ -166,7 +179,7 @@ def _differs(study: Study, parts: Parts, settings: dict[str, Any]) -> bool:
     )
 
 
-def _refuse(session: Session, study: Study, parts: Parts, settings: dict[str, Any]) -> None:
+def _refuse(session: Session, study: Study, parts: Parts, settings: dict[str, Any], actor: str) -> None:
     """Checks all changes before any is written."""
     columns = {"title": study.title, "raters_per_item": study.raters_per_item, **parts.columns}
     lifecycle.refuse_unusable(columns["title"], columns["raters_per_item"])
@@ -179,6 +192,8 @@ def _refuse(session: Session, study: Study, parts: Parts, settings: dict[str, An
         _refuse_rubric(session, study, parts)
     if parts.items is not None:
         lifecycle.refuse_faulty(parts.items)
+        if not parts.replace_items and copies.has_blind_original_of_others(session, study, actor):
+            raise Conflict(NAMES_ITEMS)
         _refuse_repeated(session, study, parts.items, parts.replace_items)
     if parts.retire:
         _refuse_unknown(session, study, parts.retire)

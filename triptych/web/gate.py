@@ -15,10 +15,11 @@ import asyncio
 import hmac
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cached_property, partial
 from typing import NamedTuple
+from weakref import WeakValueDictionary
 
 import uvicorn.config
 from starlette.concurrency import run_in_threadpool
@@ -34,7 +35,7 @@ from triptych.scripting.address import BASE
 from triptych.storage.models import Role
 from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.web import budgets, messages, origins
-from triptych.web.budgets import HeldUploads, Uploads
+from triptych.web.budgets import HeldUploads, Spending, Uploads
 from triptych.web.origins import Reach
 from triptych.web.session import cookie_in, holds_for, login_secret, who_holds
 from triptych.web.sockets import LoginSockets, OpenSocket
@@ -114,6 +115,7 @@ class Gate:
         self.prefix = f"/{base_path.strip('/')}" if base_path.strip("/") else ""
         self.health = HEALTH | {f"{self.prefix}{path}" for path in HEALTH}
         self.open_sockets: Counter[str] = Counter()
+        self.turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # by address
         self.of_logins = LoginSockets()
 
     @cached_property
@@ -274,16 +276,23 @@ class Gate:
         login = login if person else None
         scope = _of_login(scope, login)
         if login and person:
-            pace = [partial(budgets.spending("account_messages").queue, person)]
+            pace = [partial(_wait_for, budgets.spending("account_messages"), person)]
             with self._one_more("account_sockets", person):
                 return await self.of_logins.serve(self.app, login, scope, OpenSocket(_paced(receive, pace), send))
         key = budgets.key_of(None, _address(scope))
-        own = budgets.Spending(budgets.all_budgets()["anonymous_socket_messages"])
-        pace = [partial(own.queue, ""), partial(budgets.spending("anonymous_messages").queue, key)]
-        pace += [partial(budgets.spending("all_anonymous_messages").queue, "")]
+        own = Spending(budgets.all_budgets()["anonymous_socket_messages"])
+        pace = [partial(_wait_for, own, ""), partial(_wait_for, budgets.spending("anonymous_messages"), key)]
+        pace += [partial(self._wait_in_turn, key)]
         with self._one_more("anonymous_sockets", key):
             socket = OpenSocket(_paced(receive, pace), send)
             return await self.app(scope, socket.receive, socket.send)
+
+    async def _wait_in_turn(self, key: str) -> None:
+        """Wait for the budget that all addresses share, with one message of each address at a time: others wait for a
+        message of each, not for all messages of a few addresses.
+        """
+        async with self.turns.setdefault(key, asyncio.Lock()):
+            await _wait_for(budgets.spending("all_anonymous_messages"), "")
 
     @contextmanager
     def _one_more(self, budget: str, key: str) -> Iterator[None]:
@@ -313,15 +322,19 @@ def _of_login(scope: Scope, login: str | None) -> Scope:
     return {**scope, "headers": [*headers, (LOGIN, passcodes.secret_hash(login).encode() if login else b"")]}
 
 
-def _paced(receive: Receive, pace: list[partial[float]]) -> Receive:
+async def _wait_for(spending: Spending, key: str) -> None:
+    await asyncio.sleep(spending.queue(key))
+
+
+def _paced(receive: Receive, pace: Sequence[Callable[[], Awaitable[None]]]) -> Receive:
     """`receive`, delaying messages until every budget in `pace` allows them."""
 
     async def receive_in_time() -> Message:
         message = await receive()
         if message["type"] == "websocket.receive":
             # shared budgets last, so that messages delayed by their own budget do not arrive in one burst
-            for queue in pace:
-                await asyncio.sleep(queue())
+            for wait in pace:
+                await wait()
         return message
 
     return receive_in_time

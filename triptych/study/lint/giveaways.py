@@ -31,7 +31,7 @@ def own_names(m: Material) -> Iterator[LintFinding]:
     """Texts and speakers that contain a system's name; names that also occur in contexts count as ordinary words."""
     written = "\n".join(context_of(item, with_speakers=False) for item in m.items)
     spoken = "\n".join(m.contexts.values())
-    for system in m.by_system:
+    for system in sorted(m.by_system):  # the order in the file would tell which is which
         spellings = _spellings(system)
         if not spellings:
             continue
@@ -42,11 +42,11 @@ def own_names(m: Material) -> Iterator[LintFinding]:
         if any(name in contexts for name in spellings) and pattern.search(contexts):
             continue
         naming = m.having(spellings, pattern)
-        text = f"The name of {m.name(system)} is in {counted_texts(m, naming)}."
+        text = f"The name of {m.owner(system)} is in {counted_texts(m, naming)}."
         advice = "This may unblind annotators. Replace the name in the file or leave these items out."
         in_texts = within(naming, pattern, "warning" if is_word else "grave", text, advice)
         named = [item for speaker, items in m.speakers.items() if pattern.search(speaker) for item in items]
-        text = f"A speaker has the name of {m.name(system)} in {counted(len(set(map(id, named))), 'item')}."
+        text = f"A speaker has the name of {m.owner(system)} in {counted(len(set(map(id, named))), 'item')}."
         advice = "Annotators see it. Rename the speaker in the file, or give it a title in the rubric's `speakers`."
         for finding in (*in_texts, *about(named, "grave", text, advice)):
             yield replace(finding, name_mark=mark_of(system))

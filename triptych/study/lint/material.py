@@ -117,6 +117,10 @@ class Material:
     def name(self, system: str) -> str:
         return self.names.get(system, f"'{system}'")
 
+    def owner(self, system: str) -> str:
+        """The system whose name is in a text; for readers who are blind not its number, as the text shows the name."""
+        return self.name(system) if self.names.get(system, system) == system else "a system"
+
 
 def context_of(item: ItemDraft, *, with_speakers: bool = True) -> str:
     turns = (f"{turn.speaker}\t{turn.text.strip()}" if with_speakers else turn.text for turn in item.context_turns)
