@@ -1,10 +1,13 @@
-"""The content of an uploaded text after a lead has confirmed its encoding, if the file does not state it."""
+"""Uploaded files: their content after a lead has confirmed an unclear encoding, and what was read from them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from itertools import islice
+from threading import Lock
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import streamlit as st
 
@@ -15,6 +18,51 @@ from triptych.formats.ratings import ARCHIVE, archives
 from triptych.stats.numbers import counted
 
 SHOWN_FILES = 5
+# ratings and responses that all tabs keep as read, about 1 GB; a tab with more keeps what it read last
+MOST_KEPT = 800_000
+TAB = "uploads as read"
+T = TypeVar("T")
+
+
+class _Tab:
+    """What one tab has read: key → (value, its number of ratings and responses). It ends with the tab."""
+
+    def __init__(self) -> None:
+        self.read: dict[Hashable, tuple[Any, int]] = {}
+
+
+_tabs: WeakKeyDictionary[_Tab, None] = WeakKeyDictionary()  # the one that read last is the last
+_lock = Lock()
+
+
+def kept(key: Hashable) -> Any:
+    """What this tab has read under the key; None if nothing, or if other tabs needed the memory since."""
+    return _own().read.get(key, (None, 0))[0]
+
+
+def keep(key: Hashable, value: T, size: int) -> T:
+    """Keep what was read from uploads for later runs of this tab. size: its number of ratings and responses."""
+    own = _own()
+    with _lock:
+        _tabs.pop(own, None)
+        _tabs[own] = None
+        own.read[key] = value, size
+        for tab in [*list(_tabs)[:-1], own]:
+            if sum(size for other in _tabs for _, size in other.read.values()) > MOST_KEPT:
+                tab.read = {key: own.read[key]} if tab is own else {}
+    return value
+
+
+def forget_read() -> None:
+    """Forget what this tab has read, after it was stored."""
+    state.forget(TAB)
+
+
+def _own() -> _Tab:
+    tab: _Tab | None = state.recall(TAB)
+    if tab is None:
+        state.remember(TAB, tab := _Tab())
+    return tab
 
 
 def content_of(upload: st.runtime.uploaded_file_manager.UploadedFile) -> bytes | None:

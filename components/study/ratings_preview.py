@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import chain
 from typing import Any
 
 import streamlit as st
 
 from components.shell import state
-from components.shell.uploads import content_of
+from components.shell.uploads import content_of, keep, kept
 from components.shell.words import read_aloud
 from components.study.column_roles import choose_mapping, first_ratings
 from components.study.import_preview import column_meanings, problem_lists
@@ -41,7 +40,7 @@ ENDS_NOTE = (
 )
 MAX_VALUES = 12
 MAX_OFFERED = 200
-READ, ASSEMBLED = "ratings_read", "ratings_assembled"
+ASSEMBLED = "ratings assembled"
 
 
 def choose_files() -> tuple[tuple[FinishedRatings, ...], Duplicates]:
@@ -78,7 +77,10 @@ def choose_files() -> tuple[tuple[FinishedRatings, ...], Duplicates]:
 
 def _read(upload: Any, kind: RaterKind, data: bytes, roles: Mapping[str, str]) -> tuple[FinishedRatings, ...]:
     way = f"{kind} {sorted(roles.items())}"
-    files: tuple[FinishedRatings, ...] = _read_once(upload, way, partial(read_files, data, upload.name, kind, roles))
+    files: tuple[FinishedRatings, ...] | None = kept((upload.file_id, way))
+    if files is None:
+        files = read_files(data, upload.name, kind, roles)
+        keep((upload.file_id, way), files, sum(map(_size, files)))
     return files
 
 
@@ -113,7 +115,10 @@ def choose_items() -> tuple[ItemFile | None, bool]:
         data = content_of(upload)
         if data is None:
             return None, False
-        file = _read_once(upload, "items", partial(read_items, data, upload.name))
+        file: ItemFile | None = kept(upload.file_id)
+        if file is None:
+            file = read_items(data, upload.name)
+            keep(upload.file_id, file, file.size)
     except ImportRefused as refusal:
         state.say(str(refusal))
         return None, False
@@ -123,19 +128,12 @@ def choose_items() -> tuple[ItemFile | None, bool]:
     return file, file.ok
 
 
-def _read_once(upload: Any, kind: str, read: Any) -> Any:
-    """The result of reading a file, cached between runs."""
-    cache = state.recall(READ, {})
-    if (upload.file_id, kind) not in cache:
-        cache = {**cache, (upload.file_id, kind): read()}
-        state.remember(READ, cache)
-    return cache[upload.file_id, kind]
-
-
-def forget_files() -> None:
-    """Forget the files after a study was created from them."""
-    state.forget(READ)
-    state.forget(ASSEMBLED)
+def _size(file: FinishedRatings | ItemFile | None) -> int:
+    """Number of ratings, highlights, notes and responses; a thousand characters of a text count like one of them."""
+    if isinstance(file, FinishedRatings):
+        texts = sum(len(str(text)) for texts in (file.contexts, file.texts) for text in texts.values()) // 1000
+        return len(file.ratings) + len(file.highlights) + len(file.notes) + texts + _size(file.items)
+    return file.size if file else 0
 
 
 def files_preview(files: Sequence[FinishedRatings]) -> None:
@@ -245,11 +243,11 @@ def assembled(
     files: Sequence[FinishedRatings], asked: Asked, items: ItemFile | None, duplicates: Duplicates
 ) -> Assembled:
     """All files combined; computed only after a change."""
-    cached = state.recall(ASSEMBLED)
-    if cached is None or cached[0] != (files, asked, items, duplicates):
-        cached = ((files, asked, items, duplicates), assemble(files, asked, items, duplicates))
-        state.remember(ASSEMBLED, cached)
-    return cached[1]
+    given = (files, asked, items, duplicates)
+    before: tuple[Any, Assembled] | None = kept(ASSEMBLED)
+    if before is None or before[0] != given:
+        before = keep(ASSEMBLED, (given, assemble(*given)), sum(map(_size, files)))
+    return before[1]
 
 
 def assembled_preview(result: Assembled) -> None:

@@ -11,7 +11,7 @@ import streamlit as st
 
 from components.shell import state
 from components.shell.choices import choose
-from components.shell.uploads import content_of
+from components.shell.uploads import content_of, forget_read, keep, kept
 from components.shell.words import read_aloud
 from components.study.column_roles import choose_item_roles
 from triptych.errors import ImportRefused, InvalidRubric
@@ -99,7 +99,6 @@ def choose_file(rubric: Rubric, key: str = "item_file") -> ItemFile | None:
         return _joined(several, rubric, key)
     upload = st.file_uploader(label, list(READERS), key=key, max_upload_size=megabytes)
     if upload is None:
-        state.forget("files_read")
         return None
     judged = rubric.judged == "conversation"
     options = ReadOptions(judge_conversation=judged)
@@ -155,26 +154,27 @@ def _joined(uploads: Sequence[Any], rubric: Rubric, key: str) -> ItemFile | None
 
 def _read(upload: st.runtime.uploaded_file_manager.UploadedFile, data: bytes, options: ReadOptions) -> ItemFile:
     """Read a file once for each combination of options, not in every run."""
-    name, cache = state.recall("files_read", ("", {}))
-    if name != upload.file_id:
-        state.remember(BEFORE, state.recall(LATEST))
-        cache = {}
-    if options not in cache:
-        cache[options] = read_items(data, upload.name, options)
-    state.remember("files_read", (upload.file_id, cache))
-    state.remember(LATEST, cache[options])
-    return cache[options]
+    key, latest = (upload.file_id, options), state.recall(LATEST)
+    if latest is None or latest[0] != upload.file_id:
+        state.remember(BEFORE, latest)
+    state.remember(LATEST, key)
+    file: ItemFile | None = kept(key)
+    if file is None:
+        file = read_items(data, upload.name, options)
+        keep(key, file, file.size)
+    return file
 
 
 def file_before() -> ItemFile | None:
-    """The items file uploaded before the current one, as last read."""
-    before: ItemFile | None = state.recall(BEFORE)
+    """The items file uploaded before the current one, as last read; None if it is no longer in memory."""
+    before: ItemFile | None = kept(state.recall(BEFORE))
     return before
 
 
 def forget_files() -> None:
     """Forget the items files after they were added to a study."""
-    for name in ("files_read", LATEST, BEFORE):
+    forget_read()
+    for name in (LATEST, BEFORE):
         state.forget(name)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from components.shell import state
+from components.shell import state, uploads
 from components.study import ratings_preview as preview
 from components.study.text_formats import choose_formats_of
 from triptych.exchange import import_ratings
@@ -66,7 +66,7 @@ if len(assembled.works) > MANY_WORKS:
 if state.button("Import", "import-ratings", type="primary"):
     study = state.run_command(import_ratings.import_ratings, plan, assembled, who, stays_open=stays_open)
     if study:
-        preview.forget_files()
+        uploads.forget_read()
         st.switch_page("lead/results.py", query_params={"study": study.slug})
 state.show_messages()
 st.caption(

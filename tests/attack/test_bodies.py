@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from helpers.attackers import ask, cookie
 from bench.client import PageSession, our_headers
 from bench.server import Server, running_app
 from bench.world import World, build_world
+from components.shell import uploads
 from triptych.web.session import COOKIE
 
 MB = 2**20
@@ -165,3 +167,25 @@ def test_long_messages_of_an_ended_login_are_refused_unread(served):
     ask(served.url, "POST", "/auth/sign-out", {**ended, **our_headers(served.url), "Content-Length": "0"})
 
     assert (before, ask(served.url, "POST", "/desk/draft", headers).status) == (413, 401)
+
+
+def test_what_pages_read_of_uploads_is_kept_up_to_a_limit(monkeypatch):
+    """A Parquet file of 0.8 MB took half a gigabyte in each of a lead's tabs, for as long as it was open."""
+    tabs = [uploads._Tab() for _ in range(3)]
+    present = [tabs[0]]
+    monkeypatch.setattr(uploads, "_own", lambda: present[0])
+    for number in (0, 1):
+        present[0] = tabs[number]
+        uploads.keep(number, "read", uploads.MOST_KEPT - 1)
+    assert [[*tab.read] for tab in tabs] == [[], [1], []]
+
+    uploads.keep("assembled", "both", 1)
+    assert [*tabs[1].read] == [1, "assembled"]
+    uploads.keep("another", "file", 1)
+    assert [*tabs[1].read] == ["another"]
+
+    tabs[1:2] = []  # the tab is closed
+    present[0] = tabs[0]
+    gc.collect()
+    assert tabs[0] in uploads._tabs
+    assert len(uploads._tabs) == 1

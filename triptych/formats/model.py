@@ -133,6 +133,13 @@ class ItemFile:
         """True when the file may be imported: at least one item and no error."""
         return bool(self.items) and not any(problem.severity == "error" for problem in self.problems)
 
+    @property
+    def size(self) -> int:
+        """Number of items and responses, as a measure of memory: a thousand characters count like one of them."""
+        texts = ((i.context_text, i.context_turns, i.candidates, i.meta, i.extra_texts) for i in self.items)
+        characters = sum(len(str(text)) for parts in texts for text in parts)
+        return len(self.items) + sum(len(item.candidates) for item in self.items) + characters // 1000
+
 
 @dataclass(frozen=True)
 class Contents:
