@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from sqlalchemy import ColumnElement, bindparam, insert, select, update
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
 from triptych import clock
 from triptych.annotate.logged import LoggedAnnotation, LoggedHighlight, LoggedRating
@@ -50,6 +50,7 @@ from triptych.storage.models import (
     System,
 )
 from triptych.storage.rows import inserted
+from triptych.storage.writes import add_rows
 from triptych.study import lifecycle
 from triptych.study.annotator_groups import set_group
 from triptych.study.lifecycle import MOST_RATERS, Design, StudyPlan
@@ -322,23 +323,21 @@ class WorkWriter:
             for row in rows
             for system, position in row.positions.items()
         ]
-        self._insert(Slot, slots)
+        add_rows(self.session, Slot, slots)
         return slots
-
-    def _insert(self, table: type[SQLModel], values: list[dict[str, Any]]) -> None:
-        if values:
-            self.session.execute(insert(table), values)
 
     def _insert_numbered(self, table: type[Assignment | Rating], values: list[dict[str, Any]]) -> list[int]:
         """Many rows at once; returns their ids in the same order."""
-        numbered = insert(table).returning(table.id, sort_by_parameter_order=True)
-        return list(self.session.scalars(numbered, values)) if values else []
+        numbered = insert(table.__table__).returning(table.id, sort_by_parameter_order=True)
+        return list(self.session.connection().scalars(numbered, values)) if values else []
 
     def _ratings(self, rows: Sequence[_Row]) -> None:
         pairs = [(row, rating) for row in rows for rating in row.work.ratings]
         ids = self._insert_numbered(Rating, [_rating(self.design, row, rating) for row, rating in pairs])
         rated = zip(ids, (rating for _, rating in pairs), strict=True)
-        self._insert(Explanation, [_explanation(*pair) for pair in rated if pair[1].explanation or pair[1].reasons])
+        add_rows(
+            self.session, Explanation, [_explanation(*pair) for pair in rated if pair[1].explanation or pair[1].reasons]
+        )
 
     def _highlights(self, rows: Sequence[_Row]) -> None:
         marks: list[dict[str, Any]] = []
@@ -348,7 +347,7 @@ class WorkWriter:
                 place = {"assignment_id": row.assignment_id, "position": positions.get(mark.system)}
                 words = {"label": mark.label, "comment": mark.comment, "unit": mark.unit}
                 marks.append({**place, **asdict(mark.span), **words})
-        self._insert(Highlight, marks)
+        add_rows(self.session, Highlight, marks)
 
     def give_places(self) -> None:
         """Sets the places of items: one for each person who rated it, more if the study stays open; judges take none.
