@@ -35,12 +35,12 @@ _tabs: WeakKeyDictionary[_Tab, None] = WeakKeyDictionary()  # the one that read 
 _lock = Lock()
 
 
-def kept(key: Hashable) -> Any:
+def recall_read(key: Hashable) -> Any:
     """What this tab has read under the key; None if nothing, or if other tabs needed the memory since."""
     return _own().read.get(key, (None, 0))[0]
 
 
-def keep(key: Hashable, value: T, size: int) -> T:
+def keep_read(key: Hashable, value: T, size: int) -> T:
     """Keep what was read from uploads for later runs of this tab. size: its number of ratings and responses."""
     own = _own()
     with _lock:

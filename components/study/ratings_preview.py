@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from components.shell import state
-from components.shell.uploads import content_of, keep, kept
+from components.shell.uploads import content_of, keep_read, recall_read
 from components.shell.words import read_aloud
 from components.study.column_roles import choose_mapping, first_ratings
 from components.study.import_preview import column_meanings, problem_lists
@@ -77,10 +77,10 @@ def choose_files() -> tuple[tuple[FinishedRatings, ...], Duplicates]:
 
 def _read(upload: Any, kind: RaterKind, data: bytes, roles: Mapping[str, str]) -> tuple[FinishedRatings, ...]:
     way = f"{kind} {sorted(roles.items())}"
-    files: tuple[FinishedRatings, ...] | None = kept((upload.file_id, way))
+    files: tuple[FinishedRatings, ...] | None = recall_read((upload.file_id, way))
     if files is None:
         files = read_files(data, upload.name, kind, roles)
-        keep((upload.file_id, way), files, sum(map(_size, files)))
+        keep_read((upload.file_id, way), files, sum(map(_size, files)))
     return files
 
 
@@ -115,10 +115,10 @@ def choose_items() -> tuple[ItemFile | None, bool]:
         data = content_of(upload)
         if data is None:
             return None, False
-        file: ItemFile | None = kept(upload.file_id)
+        file: ItemFile | None = recall_read(upload.file_id)
         if file is None:
             file = read_items(data, upload.name)
-            keep(upload.file_id, file, file.size)
+            keep_read(upload.file_id, file, file.size)
     except ImportRefused as refusal:
         state.say(str(refusal))
         return None, False
@@ -244,9 +244,9 @@ def assembled(
 ) -> Assembled:
     """All files combined; computed only after a change."""
     given = (files, asked, items, duplicates)
-    before: tuple[Any, Assembled] | None = kept(ASSEMBLED)
+    before: tuple[Any, Assembled] | None = recall_read(ASSEMBLED)
     if before is None or before[0] != given:
-        before = keep(ASSEMBLED, (given, assemble(*given)), sum(map(_size, files)))
+        before = keep_read(ASSEMBLED, (given, assemble(*given)), sum(map(_size, files)))
     return before[1]
 
 

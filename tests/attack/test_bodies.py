@@ -169,19 +169,19 @@ def test_long_messages_of_an_ended_login_are_refused_unread(served):
     assert (before, ask(served.url, "POST", "/desk/draft", headers).status) == (413, 401)
 
 
-def test_what_pages_read_of_uploads_is_kept_up_to_a_limit(monkeypatch):
+def test_tabs_keep_what_they_read_up_to_a_limit(monkeypatch):
     """A Parquet file of 0.8 MB took half a gigabyte in each of a lead's tabs, for as long as it was open."""
     tabs = [uploads._Tab() for _ in range(3)]
     present = [tabs[0]]
     monkeypatch.setattr(uploads, "_own", lambda: present[0])
     for number in (0, 1):
         present[0] = tabs[number]
-        uploads.keep(number, "read", uploads.MOST_KEPT - 1)
+        uploads.keep_read(number, "read", uploads.MOST_KEPT - 1)
     assert [[*tab.read] for tab in tabs] == [[], [1], []]
 
-    uploads.keep("assembled", "both", 1)
+    uploads.keep_read("assembled", "both", 1)
     assert [*tabs[1].read] == [1, "assembled"]
-    uploads.keep("another", "file", 1)
+    uploads.keep_read("another", "file", 1)
     assert [*tabs[1].read] == ["another"]
 
     tabs[1:2] = []  # the tab is closed
