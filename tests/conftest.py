@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 import uuid
 from collections.abc import Callable, Iterator
@@ -35,6 +36,10 @@ from triptych.storage.models import Role, Study, StudyState
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.web import budgets
+
+# tests start hundreds of processes, which would each compile the code again where a container forbids Python to store it
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # the time an example takes depends on the machine more than on the code
 hypothesis_settings.register_profile("any machine", deadline=None)
