@@ -37,7 +37,7 @@ from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.web import budgets
 
-# tests start hundreds of processes, which would each compile the code again where a container forbids Python to store it
+# tests start hundreds of processes; where a container forbids Python to store what it compiled, each compiles all again
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 

@@ -92,6 +92,10 @@ ANSWER = """
 """
 
 
+def stop_pulse(context: Any) -> None:
+    context.add_init_script(NO_PULSE)
+
+
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
     """One Chromium for the module (a Playwright Browser); skips, or fails in CI, where there is none.
@@ -102,7 +106,7 @@ def chromium() -> Iterator[Any]:
         absent("Chromium")
     with playwright.sync_playwright() as player:
         started = launch_chromium(player, FLAGS)
-        started.on("context", lambda context: context.add_init_script(NO_PULSE))
+        started.on("context", stop_pulse)
         expect.set_options(timeout=PATIENCE)
         yield started
         expect.set_options(timeout=5000)
