@@ -28,9 +28,7 @@ endef
 run: .venv/run.stamp
 	$(BIN)/streamlit run app.py --server.address=$(HOST) --server.port=$(PORT) --server.headless=true
 
-# three workers: while a test waits for its browser another uses the processor. Tests start hundreds of processes, which
-# would each compile the code again where a container forbids Python to store it.
-test: export PYTHONDONTWRITEBYTECODE =
+# three workers: while a test waits for its browser another uses the processor
 test: .venv/dev.stamp
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 

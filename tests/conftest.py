@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 import uuid
 from collections.abc import Callable, Iterator
@@ -36,6 +37,10 @@ from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.web import budgets
 
+# tests start hundreds of processes; where a container forbids Python to store what it compiled, each compiles all again
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # the time an example takes depends on the machine more than on the code
 hypothesis_settings.register_profile("any machine", deadline=None)
 hypothesis_settings.load_profile("any machine")
@@ -45,10 +50,10 @@ compiled_statements.share()
 pytest_plugins = ["helpers.ratings_import", "helpers.reported", "helpers.results_pages", "helpers.study_pages"]
 
 LONGEST = {
+    "test_accessible",
     "test_browser_blind",
     "test_browser_keeping",
     "test_browser_xss",
-    "test_crash",
     "test_fresh_server",
     "test_main_job",
     "test_protocol_four",

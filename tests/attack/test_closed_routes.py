@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.responses import PlainTextResponse
@@ -46,9 +47,9 @@ def test_a_base_path_opens_no_route_of_streamlit(tmp_path: Path, path: str, base
         ("STREAMLIT_BROWSER_GATHER_USAGE_STATS", "true"),
     ],
 )
-def test_no_variable_of_streamlit_opens_the_app(tmp_path: Path, name: str, value: str) -> None:
+def test_no_variable_of_streamlit_opens_the_app(tmp_path: Path, forked: Any, name: str, value: str) -> None:
     """Streamlit prefers its variables, which somebody set for another app of theirs, to the app's own file."""
-    server = start_server(tmp_path, {name: value})
+    server = start_server(tmp_path, {name: value}, start=forked)
     try:
         wait_until(lambda: is_healthy(server.url) or server.process.poll() is not None, server, "answer or end")
         assert not is_healthy(server.url)

@@ -83,11 +83,11 @@ def test_a_start_repairs_its_own_files_and_nothing_else(tmp_path, ready_sqlite):
 
 
 @pytest.mark.parametrize("open_to", [0o777, 0o775, 0o755])
-def test_a_folder_that_others_can_write_to_is_named(tmp_path, open_to):
+def test_a_folder_that_others_can_write_to_is_named(tmp_path, forked, open_to):
     home = tmp_path / "home"
     home.mkdir()
     home.chmod(open_to)
-    server = start_server(tmp_path, {"TRIPTYCH_HOME": str(home)}, start=CARELESS)
+    server = start_server(tmp_path, {"TRIPTYCH_HOME": str(home)}, start=forked)
     try:
         wait_until(lambda: is_healthy(server.url), server, "answer")
         lines = [line for line in server.output().splitlines() if "Others can write to the data folder" in line]
@@ -97,7 +97,7 @@ def test_a_folder_that_others_can_write_to_is_named(tmp_path, open_to):
 
 
 @pytest.mark.parametrize(("open_to", "is_named"), [(0o777, True), (0o1777, False), (0o755, False)])
-def test_an_open_folder_around_the_data_folder_is_named(tmp_path, monkeypatch, open_to, is_named):
+def test_an_open_folder_around_the_data_folder_is_named(tmp_path, forked, monkeypatch, open_to, is_named):
     """Anyone could rename the data folder and put another in its place, except below the sticky bit."""
     around = tmp_path / "shared"
     home = around / "lab" / "home"
@@ -108,7 +108,7 @@ def test_an_open_folder_around_the_data_folder_is_named(tmp_path, monkeypatch, o
 
     problems = [finding.text for finding in doctor.permissions(home) if finding.problem]
     assert [f"chmod o-w {around}," in problem for problem in problems] == [True] * is_named
-    server = start_server(tmp_path, {"TRIPTYCH_HOME": str(home)}, start=CARELESS)
+    server = start_server(tmp_path, {"TRIPTYCH_HOME": str(home)}, start=forked)
     try:
         wait_until(lambda: is_healthy(server.url), server, "answer")
         assert ("Others can write to the data folder" in server.output()) == is_named

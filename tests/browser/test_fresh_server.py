@@ -174,8 +174,8 @@ def test_a_panel_participant_stays_signed_in_without_their_id(server, data, page
     expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible()
 
 
-def test_a_login_survives_a_restart_of_the_server(tmp_path, page):
-    first = start_server(tmp_path / "home")
+def test_a_login_survives_a_restart_of_the_server(tmp_path, page, forked):
+    first = start_server(tmp_path / "home", start=forked)
     wait_until(lambda: "?setup=" in first.output(), first, "print a set-up link")
     page.goto(first.setup_link())
     page.get_by_label("Your name").fill("Ada")
@@ -184,7 +184,7 @@ def test_a_login_survives_a_restart_of_the_server(tmp_path, page):
     expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible()
     first.stop()
     port = int(first.url.rpartition(":")[2])
-    with running_app(tmp_path / "home", port=port) as again:
+    with running_app(tmp_path / "home", port=port, start=forked) as again:
         page.goto(again.url)
         expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible()
 
@@ -202,13 +202,13 @@ def test_the_pages_break_no_rule_of_their_own_security_policy(server, page):
     assert not [url for url in asked if not url.startswith((server.url, "data:", "blob:"))]
 
 
-def test_a_second_server_on_one_database_is_refused(server, home):
-    with pytest.raises(ServerFailed, match="Another Triptych is using"), running_app(home):
+def test_a_second_server_on_one_database_is_refused(server, home, forked):
+    with pytest.raises(ServerFailed, match="Another Triptych is using"), running_app(home, start=forked):
         pass
 
 
-def test_the_database_of_a_fresh_server_has_no_account(tmp_path):
-    with running_app(tmp_path / "home") as fresh:
+def test_the_database_of_a_fresh_server_has_no_account(tmp_path, forked):
+    with running_app(tmp_path / "home", start=forked) as fresh:
         assert "?setup=" in fresh.setup_link()
         engine = database.open_engine(f"sqlite:///{tmp_path / 'home' / 'triptych.db'}")
         with reading(engine) as session:

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 from helpers import browser
-from helpers.browser import expect, radio, select_text, settled
+from helpers.browser import afresh, expect, radio, select_text, settled
 from helpers.main_job import Page, download, make_lead, make_study, next_item, squeezed, take_part, texts
 from helpers.studies import PUBLIC_DATA, ROOT
 from sqlalchemy import select
 
-from bench.server import running_app
+from bench.server import free_port, running_app
 from triptych.rubric.files import (
     shipped_rubrics,
 )
@@ -130,27 +130,39 @@ def responses(item: dict) -> dict[str, str]:
     return candidates if isinstance(candidates, dict) else {each["system"]: each["text"] for each in candidates}
 
 
-def test_posts_from_upload_to_results(tmp_path: Path, chromium: Any, forked: Any):
+@pytest.fixture(scope="module")
+def port() -> int:
+    """One address for the servers of both tests: the browser has compiled the app's scripts for the second one."""
+    return free_port()
+
+
+@pytest.fixture(scope="module")
+def contexts(chromium: Any) -> tuple[Any, Any]:
+    """The browsers of the lead and of the annotators, who come one after the other."""
+    return chromium.new_context(), chromium.new_context()
+
+
+def test_posts_from_upload_to_results(tmp_path: Path, contexts: tuple[Any, Any], port: int, forked: Any):
     file = posts()
     items = [json.loads(line) for line in file.read_text().splitlines()]
     criteria = ["relevance", "empathy", "specificity", "usefulness", "personal_tone"]
     people = [Entered("Ada"), Entered("Ben"), Entered("Cleo")]
-    with running_app(tmp_path / "home", start=forked) as server:
-        lead = chromium.new_context().new_page()
+    with running_app(tmp_path / "home", port=port, start=forked) as server:
+        lead = afresh(contexts[0], server)
         make_lead(lead, server)
         address = make_study(lead, server, file, "Real posts", with_highlights(tmp_path))
         slug = address.split("study=")[1]
         lead.goto(f"{server.url}/results?study={slug}")
         expect(lead.get_by_text(re.compile(f"0 of {3 * len(items)}")).first).to_be_visible()
         for seed, person in enumerate(people):
-            page = take_part(chromium, address, person.name)
+            page = afresh(contexts[1], server)
+            take_part(page, address, person.name)
             if seed == 1:
                 skip(page, person)
             highlight(page, person, "A", 3, 21, "helpful")
             highlight(page, person, "B", 0, 9, "harmful")
             for n in range(5):
                 annotate(page, person, criteria, ["1", "2", "3", "4", "5"], seed * 7 + n)
-            page.context.close()
 
         expect(lead.get_by_text(re.compile(f"15 of {3 * len(items)}")).first).to_be_visible()
         settled(lead)
@@ -181,23 +193,23 @@ def pseudonyms(home: Path) -> dict[str, str]:
         return dict(session.execute(select(Person.name, Person.pseudonym)).all())
 
 
-def test_conversations_are_judged_whole(tmp_path: Path, chromium: Any, forked: Any):
+def test_conversations_are_judged_whole(tmp_path: Path, contexts: tuple[Any, Any], port: int, forked: Any):
     file = conversations(tmp_path)
     items = {json.loads(line)["item_id"]: json.loads(line) for line in file.read_text().splitlines()}
     criteria = ["informativeness", "comprehensibility", "helpfulness", "consistency", "coherence", "safety"]
     values = ["0", "0.5", "1", "1.5", "2", "2.5", "3"]
     people = [Entered("Ada"), Entered("Ben"), Entered("Cleo")]
-    with running_app(tmp_path / "home", start=forked) as server:
-        lead = chromium.new_context().new_page()
+    with running_app(tmp_path / "home", port=port, start=forked) as server:
+        lead = afresh(contexts[0], server)
         make_lead(lead, server)
         address = make_study(lead, server, file, "Real talks", "Emotional-support conversations")
         slug = address.split("study=")[1]
         for seed, person in enumerate(people):
-            page = take_part(chromium, address, person.name)
+            page = afresh(contexts[1], server)
+            take_part(page, address, person.name)
             finish_training(page, criteria)
             for n in range(5):
                 annotate(page, person, criteria, values, seed * 5 + n, turns=True)
-            page.context.close()
         rows = [row for row in download(lead, server, slug, "ratings") if row["purpose"] == "main"]
         who = {pseudonym: name for name, pseudonym in pseudonyms(tmp_path / "home").items()}
 

@@ -17,26 +17,36 @@ chromium = browser.chromium
 ROW, HALF_A_ROW = 35, 17  # pixels of the table
 
 
+@pytest.fixture(scope="module")
+def app(tmp_path_factory, forked):
+    with browser.running(tmp_path_factory.mktemp("home"), start=forked) as app:
+        yield app
+
+
+@pytest.fixture(scope="module")
+def context(chromium):
+    return chromium.new_context(timezone_id="Asia/Tokyo")
+
+
 @pytest.fixture
-def people(tmp_path, make_study, forked):
-    def before(session) -> None:
+def people(app, context, make_study):
+    """(page of the lead, slug): an annotator with an annotation, and an invited one."""
+    page = browser.afresh(context, app)
+    with app.writing() as session:
         study, lead, (anna,) = make_study(session, annotators=1, access="invited")
         session.get_one(Person, lead.person_id).passcode_hash = "set"
         submit(session, study, anna)
         guests = invitations.read_list(session, study, b"Mika,mika@example.org,expert")
         invitations.invite_all(session, study, guests.guests, lead.pseudonym)
-        made.append((study.slug, lead.person_id))
-
-    made: list[tuple[str, int]] = []
-    with browser.running(tmp_path, before, forked) as app:
-        yield app, *made[0]
+        slug = study.slug
+    browser.signed_in(context, app, lead.person_id)
+    return page, slug
 
 
 @pytest.mark.parametrize("width", [1440, 390])
-def test_a_ticked_person_is_reminded_and_written_to(people, chromium, width):
-    app, slug, lead = people
-    context = chromium.new_context(viewport={"width": width, "height": 900}, timezone_id="Asia/Tokyo")
-    page = browser.signed_in(context, app, lead).new_page()
+def test_a_ticked_person_is_reminded_and_written_to(app, people, width):
+    page, slug = people
+    page.set_viewport_size({"width": width, "height": 900})
     page.goto(f"{app.url}/people?study={slug}")
     browser.settled(page)
     browser.expect(page.get_by_text("Times are in Asia/Tokyo")).to_be_visible()
@@ -54,11 +64,11 @@ def test_a_ticked_person_is_reminded_and_written_to(people, chromium, width):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     with app.writing() as session:
         assert links.accept_invitation(session, secret).name == "Mika"
-    context.close()
 
 
-def test_a_tick_for_one_lead_is_for_no_other(people, chromium):
-    app, slug, lead = people
+def test_a_tick_for_one_lead_is_for_no_other(app, people):
+    page, slug = people
+    page.set_viewport_size(browser.SIZE)
     with app.writing() as session:
         study = lifecycle.by_slug(session, slug)
         others = []
@@ -66,7 +76,6 @@ def test_a_tick_for_one_lead_is_for_no_other(people, chromium):
             other = accounts.create_lead(session, name, "correct horse battery")
             roster.add_lead(session, study, name, other.pseudonym)
             others.append(other.pseudonym)
-    page = browser.signed_in(chromium.new_context(), app, lead).new_page()
     page.goto(f"{app.url}/people?study={slug}")
     page.get_by_role("button", name="Remove a lead").click()
     for pseudonym in others:

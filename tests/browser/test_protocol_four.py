@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from helpers import browser
-from helpers.browser import expect, radio, settled
+from helpers.browser import afresh, expect, radio, settled
 from helpers.main_job import (
     download,
     launch,
@@ -160,19 +158,14 @@ def codes(page: Page, server: Server, slug: str) -> dict[str, str]:
     return {name: page.get_by_label(label, exact=True).input_value() for name, label in labels.items()}
 
 
-@contextmanager
-def sent_by_the_panel(chromium: Any, address: str, person: str) -> Iterator[Page]:
+def sent_by_the_panel(page: Page, address: str, person: str) -> None:
     """A person sent by the panel: they agree, read, and reach the page before the test."""
-    context = chromium.new_context()
-    page = context.new_page()
     page.goto(address.replace("{{%PROLIFIC_PID%}}", person).replace("{{%SESSION_ID%}}", f"visit-{person}"))
     expect(page.get_by_text(CONSENT)).to_be_visible()
     page.get_by_role("button", name="I agree").click()
     page.get_by_label("I have read this").check()
     page.get_by_role("button", name="Start", exact=True).click()
     expect(page.get_by_text("Abandonment: the people I rely on")).to_be_visible()
-    yield page
-    context.close()
 
 
 def sit_the_test(page: Page, right: int) -> None:
@@ -236,18 +229,20 @@ def test_both_rounds_from_a_file_to_results_that_never_mix(tmp_path: Path, chrom
         address = make_crowd_round(lead, server, first)
         second = present(re.search(r"study=([\w-]+)", address))[1]
         code = codes(lead, server, second)
-        with sent_by_the_panel(chromium, address, "p-one") as page:
-            sit_the_test(page, right=7)
-            expect(page.get_by_role("heading", name="Thank you for taking the test")).to_be_visible()
-            way_back(page, code["failed"])
-            page.goto(f"{server.url}/annotate?study={second}")
-            expect(page.get_by_role("heading", name="Thank you for taking the test")).to_be_visible()
-        with sent_by_the_panel(chromium, address, "p-two") as page:
-            sit_the_test(page, right=8)
-            page.get_by_role("button", name="Start with the items").click()
-            by_crowd = annotate_all(page)
-            expect(page.get_by_role("heading", name="All done")).to_be_visible()
-            way_back(page, code["finished"])
+        page = chromium.new_context().new_page()
+        sent_by_the_panel(page, address, "p-one")
+        sit_the_test(page, right=7)
+        expect(page.get_by_role("heading", name="Thank you for taking the test")).to_be_visible()
+        way_back(page, code["failed"])
+        page.goto(f"{server.url}/annotate?study={second}")
+        expect(page.get_by_role("heading", name="Thank you for taking the test")).to_be_visible()
+        page = afresh(page.context, server)
+        sent_by_the_panel(page, address, "p-two")
+        sit_the_test(page, right=8)
+        page.get_by_role("button", name="Start with the items").click()
+        by_crowd = annotate_all(page)
+        expect(page.get_by_role("heading", name="All done")).to_be_visible()
+        way_back(page, code["finished"])
 
         rows = {
             "expert": results_of(lead, server, first, "expert"),

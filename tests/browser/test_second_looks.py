@@ -15,27 +15,34 @@ from triptych.study.persons import Who
 chromium = browser.chromium
 
 
-@pytest.fixture
-def looks(tmp_path, make_study, forked):
-    """(app, slug, id of the lead): two items, both rated alike by two annotators with a note."""
+@pytest.fixture(scope="module")
+def app(tmp_path_factory, forked):
+    with browser.running(tmp_path_factory.mktemp("home"), start=forked) as app:
+        yield app
 
-    def before(session) -> None:
+
+@pytest.fixture(scope="module")
+def context(chromium):
+    return chromium.new_context(viewport=browser.SIZE)
+
+
+@pytest.fixture
+def looks(app, context, make_study):
+    """(page of the lead, slug, id of the study): two items, both rated alike by two annotators with a note."""
+    page = browser.afresh(context, app)
+    with app.writing() as session:
         study, lead, people = make_study(session, items=2)
         session.get_one(Person, lead.person_id).passcode_hash = "set"
         for who in people:
             for _ in range(2):
                 submit(session, study, who, full_answers(fluency=2) | {"note": "read this"})
-        made.append((study.slug, study.id, lead.person_id))
-
-    made: list[tuple[str, int, int]] = []
-    with browser.running(tmp_path, before, forked) as app:
-        yield app, *made[0]
+        made = study.slug, study.id
+    browser.signed_in(context, app, lead.person_id)
+    return page, *made
 
 
-def test_a_click_on_a_rating_marks_it_in_its_item(looks, chromium):
-    app, slug, _, lead = looks
-    context = chromium.new_context(viewport=browser.SIZE)
-    page = browser.signed_in(context, app, lead).new_page()
+def test_a_click_on_a_rating_marks_it_in_its_item(app, looks):
+    page, slug, _ = looks
     page.goto(f"{app.url}/ratings?study={slug}")
     grid = page.frame_locator("iframe").first
     row = grid.locator(".ag-center-cols-container .ag-row").first
@@ -44,13 +51,10 @@ def test_a_click_on_a_rating_marks_it_in_its_item(looks, chromium):
     page.wait_for_url("**/items?**")
     browser.expect(page.get_by_role("heading", name=item, exact=True)).to_be_visible()
     browser.expect(page.get_by_text("▶")).to_have_count(1)
-    context.close()
 
 
-def test_keys_walk_the_queue_and_accept(looks, chromium):
-    app, slug, study_id, lead = looks
-    context = chromium.new_context(viewport=browser.SIZE)
-    page = browser.signed_in(context, app, lead).new_page()
+def test_keys_walk_the_queue_and_accept(app, looks):
+    page, slug, study_id = looks
     page.goto(f"{app.url}/items?study={slug}")
     steps = ((None, "item-1", "1 of 2"), ("j", "item-2", "2 of 2"), ("k", "item-1", "1 of 2"))
     for key, item, place in (*steps, ("Control+Enter", "item-2", "1 of 1")):
@@ -63,13 +67,10 @@ def test_keys_walk_the_queue_and_accept(looks, chromium):
     with app.reading() as session:
         finals = adjudication.final_values(session, session.get_one(Study, study_id))
     assert [(item, len(final.values)) for item, final in finals.items()] == [("item-1", 6)]
-    context.close()
 
 
-def test_a_reason_being_typed_survives_a_changed_answer(looks, chromium):
-    app, slug, study_id, lead = looks
-    context = chromium.new_context(viewport=browser.SIZE)
-    page = browser.signed_in(context, app, lead).new_page()
+def test_a_reason_being_typed_survives_a_changed_answer(app, looks):
+    page, slug, study_id = looks
     page.goto(f"{app.url}/items?study={slug}&look=item-1")
     reason = page.get_by_role("textbox", name="Why")
     reason.fill("read twice")
@@ -83,4 +84,3 @@ def test_a_reason_being_typed_survives_a_changed_answer(looks, chromium):
 
     browser.expect(page.get_by_text("Leave the empty ones without a final value")).to_be_visible()
     browser.expect(reason).to_have_value("read twice")
-    context.close()

@@ -28,17 +28,22 @@ def app(tmp_path_factory: pytest.TempPathFactory, forked: Any) -> Iterator[brows
         yield app
 
 
+@pytest.fixture(scope="module")
+def context(chromium: Any) -> Any:
+    return chromium.new_context(viewport=browser.SIZE)
+
+
 @pytest.fixture
-def draft(app: browser.App, chromium: Any, request: pytest.FixtureRequest) -> Iterator[tuple[Any, str, str]]:
+def draft(app: browser.App, context: Any, request: pytest.FixtureRequest) -> tuple[Any, str, str]:
     """(the browser of a lead, the address of the texts of their draft, the lead's pseudonym and the draft's name)."""
+    browser.afresh(context, app)
     with app.writing() as session:
         lead = accounts.create_lead(session, request.node.name, "a passcode of twelve letters")
         plan = lifecycle.StudyPlan(title=request.node.name)
         study = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(2), lead.pseudonym, lead.id)
         names, person = f"{lead.pseudonym}:{study.slug}", lead.id
-    context = browser.signed_in(chromium.new_context(viewport=browser.SIZE), app, person)
-    yield context, f"{app.url}/setup?study={names.partition(':')[2]}&{SECTION}", names
-    context.close()
+    browser.signed_in(context, app, person)
+    return context, f"{app.url}/setup?study={names.partition(':')[2]}&{SECTION}", names
 
 
 def opened(context: Any, address: str) -> tuple[Any, Any]:

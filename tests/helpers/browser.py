@@ -52,6 +52,7 @@ FLAGS = [
     # one process for all pages of a context: the next page finds the app's scripts compiled, a third of its cost
     "--process-per-site",
     "--disable-site-isolation-trials",
+    "--js-flags=--no-opt --no-maglev",  # no page lives long enough to earn back what its optimized code costs
     f"--host-resolver-rules=MAP {UNTRUSTED_HOST} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]
 SIZE = {"width": 1440, "height": 900}
@@ -60,6 +61,12 @@ STILL_FOR = 250
 PATIENCE = 20_000  # for a busy machine; every wait is for an event, not for time
 TRIES = 5
 
+# What Streamlit shows before a page pulses, which is 60 pictures a second without a graphics card.
+NO_PULSE = """
+const sheet = new CSSStyleSheet();
+sheet.replaceSync('[data-testid="stSkeleton"] { animation: none !important; }');
+document.adoptedStyleSheets.push(sheet);
+"""
 # Idle and connected, nothing greyed out or on its way, for a quarter of a second without a break.
 STILL = """
 (quiet) => {
@@ -85,6 +92,10 @@ ANSWER = """
 """
 
 
+def stop_pulse(context: Any) -> None:
+    context.add_init_script(NO_PULSE)
+
+
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
     """One Chromium for the module (a Playwright Browser); skips, or fails in CI, where there is none.
@@ -95,6 +106,7 @@ def chromium() -> Iterator[Any]:
         absent("Chromium")
     with playwright.sync_playwright() as player:
         started = launch_chromium(player, FLAGS)
+        started.on("context", stop_pulse)
         expect.set_options(timeout=PATIENCE)
         yield started
         expect.set_options(timeout=5000)

@@ -77,8 +77,8 @@ def launch(page: Page) -> None:
     expect(page.get_by_text("The study is open.")).to_be_visible()
 
 
-def take_part(chromium: Any, address: str, name: str) -> Page:
-    page = chromium.new_context().new_page()
+def take_part(page: Page, address: str, name: str) -> None:
+    """Joins a study by its address, up to the first item; the page is a stranger's."""
     page.goto(address)
     page.get_by_label("Your name", exact=True).fill(name)
     page.get_by_role("button", name="Start").click()
@@ -90,7 +90,6 @@ def take_part(chromium: Any, address: str, name: str) -> Page:
         page.get_by_label("I have read this").check()
         start.click()
     expect(workbench).to_be_visible()
-    return page
 
 
 def texts(page: Page, judged_turns: bool = False) -> tuple[str, dict[str, str]]:

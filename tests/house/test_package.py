@@ -218,7 +218,8 @@ def test_the_main_job_works_from_a_wheel(
     lead = chromium.new_context().new_page()
     make_lead(lead, server)
     address = make_study(lead, server, items, "From a wheel", rubric, raters=1)
-    page = take_part(chromium, address, "Ada")
+    page = chromium.new_context().new_page()
+    take_part(page, address, "Ada")
     for _ in rows:
         answer_all(page)
         submit(page)

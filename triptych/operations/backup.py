@@ -28,7 +28,6 @@ from triptych import clock, settings
 from triptych.errors import NotAllowed, NotFound, TriptychError, UnsafeDatabase
 from triptych.operations import verify
 from triptych.people.access_after_restore import WaysIn, keep_closed, ways_in
-from triptych.results.frame.upkeep import forget
 from triptych.storage import database, events, foreign_parts, host, private, schema, sqlite_files, working, writes
 from triptych.storage.events import DEPARTURES, EventKind
 from triptych.storage.models import Event, Membership, Person, Role, Study
@@ -218,6 +217,8 @@ def restore(engine: Engine, source: Path, actor: str, *, alone: bool = False) ->
                         again = _keep_out(copy, before)
                         heads = _note(copy, source.name, before, actor)
                     sqlite_files.overwrite_sqlite(current, part)
+    from triptych.results.frame.upkeep import forget  # pandas, which a backup need not wait for
+
     forget()  # clears this process's cached ratings
     return Restored(source.name, before.path, heads, again, differing)
 
