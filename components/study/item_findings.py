@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from components.shell import state
+from components.shell.uploads import keep_read, recall_read
 from triptych.errors import ImportRefused
 from triptych.formats import ItemFile
 from triptych.rubric.model import Rubric
@@ -25,14 +26,14 @@ def item_findings(file: ItemFile, rubric: Rubric, formats: Formats, common: Sequ
 
     `common`: hashes of system names marked as common words; returned with the lead's changes.
     """
-    read_before = state.recall(FINDINGS)
+    read_before = recall_read(FINDINGS)
     if read_before is None or read_before[0] != (file, rubric, formats):
         try:
             read_before = ((file, rubric, formats), linter.lint_file(rubric, file.items, formats))
         except ImportRefused as refusal:
             state.say(str(refusal))
             return tuple(common)
-        state.remember(FINDINGS, read_before)
+        keep_read(FINDINGS, read_before, file.size)  # it holds the file
     findings = {finding: _is_ticked(finding, common) for finding in read_before[1]}
     graver, folded = linter.gravest_first([finding for finding, is_ticked in findings.items() if not is_ticked])
     asked = {""}

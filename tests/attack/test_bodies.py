@@ -10,11 +10,16 @@ from dataclasses import dataclass
 import aiohttp
 import pytest
 from helpers.attackers import ask, cookie
+from helpers.studies import SMALL_RUBRIC
 
 from bench.client import PageSession, our_headers
 from bench.server import Server, running_app
 from bench.world import World, build_world
 from components.shell import uploads
+from components.study.item_findings import item_findings
+from triptych.formats import read_items
+from triptych.rubric.files import parse_rubric
+from triptych.study.settings import Formats
 from triptych.web.session import COOKIE
 
 MB = 2**20
@@ -189,3 +194,11 @@ def test_tabs_keep_what_they_read_up_to_a_limit(monkeypatch):
     gc.collect()
     assert tabs[0] in uploads._tabs
     assert len(uploads._tabs) == 1
+
+
+def test_findings_about_items_keep_no_file_outside_the_limit(monkeypatch):
+    tab = uploads._Tab()
+    monkeypatch.setattr(uploads, "_own", lambda: tab)
+    file = read_items(b"item_id,context,cand:a,cand:b\n1,Why,So,Thus\n", "items.csv")
+    item_findings(file, parse_rubric(SMALL_RUBRIC), Formats())
+    assert sum(size for _, size in tab.read.values()) == file.size

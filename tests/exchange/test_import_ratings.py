@@ -15,7 +15,7 @@ from helpers.frames import criterion_results
 from helpers.ratings_import import public_set, read
 from helpers.reports import again
 from helpers.studies import SMALL_RUBRIC, add_person, sure
-from sqlalchemy import func, select, update
+from sqlalchemy import event, func, select, update
 
 from triptych.annotate import exclusions
 from triptych.cli.main import main
@@ -452,6 +452,21 @@ def test_both_databases_take_an_import(engine):
         "differ from those that were frozen",
     ):
         assert any(part in difference for difference in differences), part
+
+
+def test_more_ratings_take_no_more_statements(sqlite_engine):
+    """Each item, annotation and rating was a statement of its own, during which nobody else could store anything."""
+    sent: list[str] = []
+    event.listen(sqlite_engine, "before_cursor_execute", lambda *arguments: sent.append(arguments[2]))
+    counts = []
+    for items in (5, 50):
+        ratings = together(LONG + "".join(f"{item},m,w,fluency,{item % 5 + 1}\n" for item in range(items)))
+        sent.clear()
+        with database.writing(sqlite_engine) as session:
+            lead = add_person(session, f"lead{items}", Role.lead)
+            import_ratings.import_ratings(session, StudyPlan(title="x"), ratings, lead)
+        counts.append(len(sent))
+    assert counts[1] <= counts[0]
 
 
 def test_the_command_line_previews_and_writes_on_request(tmp_path, capsys):

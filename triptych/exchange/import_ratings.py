@@ -14,7 +14,7 @@ from dataclasses import asdict, astuple, dataclass, replace
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, bindparam, insert, select, update
+from sqlalchemy import ColumnElement, bindparam, select, update
 from sqlmodel import Session
 
 from triptych import clock
@@ -50,7 +50,7 @@ from triptych.storage.models import (
     System,
 )
 from triptych.storage.rows import inserted
-from triptych.storage.writes import add_rows
+from triptych.storage.writes import add_numbered, add_rows
 from triptych.study import lifecycle
 from triptych.study.annotator_groups import set_group
 from triptych.study.lifecycle import MOST_RATERS, Design, StudyPlan
@@ -275,7 +275,7 @@ class WorkWriter:
             self._assignment(work, person, items[work.item], main.get((work.kind, work.annotator, work.item)))
             for work, person in zip(works, owners, strict=True)
         ]
-        ids = self._insert_numbered(Assignment, values)
+        ids = add_numbered(self.session, Assignment, values)
         return [
             _Row(work, value, number, person, _positions(work))
             for work, value, number, person in zip(works, values, ids, owners, strict=True)
@@ -326,14 +326,9 @@ class WorkWriter:
         add_rows(self.session, Slot, slots)
         return slots
 
-    def _insert_numbered(self, table: type[Assignment | Rating], values: list[dict[str, Any]]) -> list[int]:
-        """Many rows at once; returns their ids in the same order."""
-        numbered = insert(table.__table__).returning(table.id, sort_by_parameter_order=True)
-        return list(self.session.connection().scalars(numbered, values)) if values else []
-
     def _ratings(self, rows: Sequence[_Row]) -> None:
         pairs = [(row, rating) for row in rows for rating in row.work.ratings]
-        ids = self._insert_numbered(Rating, [_rating(self.design, row, rating) for row, rating in pairs])
+        ids = add_numbered(self.session, Rating, [_rating(self.design, row, rating) for row, rating in pairs])
         rated = zip(ids, (rating for _, rating in pairs), strict=True)
         add_rows(
             self.session, Explanation, [_explanation(*pair) for pair in rated if pair[1].explanation or pair[1].reasons]

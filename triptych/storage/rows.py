@@ -150,10 +150,10 @@ def as_carried(table: Table, row: Mapping[str, Any], persons: Mapping[int, str])
 
 
 def _value(value: Any, shape: _Shape, persons: Mapping[int, str]) -> Any:
-    if shape is _Shape.person:
-        return persons.get(value, value)
     if value is None:
         return None
+    if shape is _Shape.person:
+        return persons.get(value, value)
     if shape is _Shape.json:
         value = json.dumps(value, sort_keys=True, ensure_ascii=False)
     if isinstance(value, datetime):
@@ -236,10 +236,13 @@ def written(model: type[Base], values: Sequence[Mapping[str, Any]], pseudonym: s
     return {table.name: packed(as_carried(table, row, persons) for row in values)}
 
 
-def inserted(model: type[Base], values: Iterable[Mapping[str, Any]], pseudonym: str = "") -> dict[str, Any]:
+def inserted(model: type[Base], values: Sequence[Mapping[str, Any]], pseudonym: str = "") -> dict[str, Any]:
     """Like `written`, for complete new rows: columns without a value are NULL."""
-    empty = dict.fromkeys(carried(model.__table__))
-    return written(model, [{**empty, **row} for row in values], pseudonym)
+    table = model.__table__
+    shapes = _shapes(table)
+    persons = {row["person_id"]: pseudonym for row in values if "person_id" in row}
+    lines = [[_value(row.get(name), shape, persons) for name, shape in shapes.items()] for row in values]
+    return {table.name: {"columns": list(shapes), "rows": lines}}
 
 
 def read(

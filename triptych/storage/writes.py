@@ -103,6 +103,23 @@ def add_rows(session: Session, table: type[Base], rows: Sequence[dict[str, Any]]
         run(_insert_json(table, tuple(rows[0])), {"rows": json.dumps(rows)})
 
 
+def add_numbered(session: Session, table: type[Base], rows: Sequence[dict[str, Any]]) -> list[int]:
+    """Inserts rows of one shape; returns their ids in the same order.
+
+    SQLAlchemy would ask SQLite for each id in a statement of its own. There the transaction is the only one that
+    writes, and can choose the ids itself.
+    """
+    if not rows:
+        return []
+    number, run = table.__table__.c.id, session.connection().execute
+    if not is_sqlite(session):
+        return list(run(_insert(table).returning(number, sort_by_parameter_order=True), rows).scalars())
+    first = (run(select(func.max(number))).scalar() or 0) + 1
+    ids = range(first, first + len(rows))
+    run(_insert(table), [{**row, "id": new} for new, row in zip(ids, rows, strict=True)])
+    return list(ids)
+
+
 @cache
 def _insert(table: type[Base]) -> Insert:
     return insert(table.__table__)

@@ -33,6 +33,7 @@ from triptych.storage.models import (
     System,
     Turn,
 )
+from triptych.storage.writes import add_numbered
 
 TRAINING_SYSTEM = "worked example"
 
@@ -100,7 +101,7 @@ def write_items(session: Session, study: Study, items: Sequence[ItemDraft], purp
     begin = 0 if last is None else last + 1  # items added later come after existing ones
     ranks = random.Random(f"{study.seed}|{purpose}").sample(range(begin, begin + len(items)), len(items))  # noqa: S311 (an order, no secret)
     rows = [_item_row(study, item, rank, purpose) for item, rank in zip(items, ranks, strict=True)]
-    ids = list(session.scalars(insert(Item).returning(Item.id, sort_by_parameter_order=True), rows))
+    ids = add_numbered(session, Item, rows)
     turns = [
         {"item_id": item_id, "position": n, "speaker": turn.speaker, "text": turn.text}
         for item_id, item in zip(ids, items, strict=True)
