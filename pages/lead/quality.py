@@ -6,6 +6,7 @@ import streamlit as st
 
 from components.people import pay_meter
 from components.results import annotators
+from components.results.first_screen.looks import log_look
 from components.shell import live, state
 from components.shell.empty_state import no_rating_yet
 from components.shell.study_choice import chosen_study
@@ -46,6 +47,7 @@ def exclusions_of(lines: list[Line], analysis: StudyAnalysis, who: Who) -> None:
             taken_in = annotators.decision("Excluded annotator", out, "Reinstate", state.numbered(f"reinstate-{slug}"))
             decide(exclusions.reinstate, taken_in, who, "counts again")
     if out:
+        log_look(study, analysis.frame, who.pseudonym)
         annotators.both_ways(analysis)
 
 

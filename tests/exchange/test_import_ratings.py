@@ -36,7 +36,9 @@ from triptych.results.frame.highlights import highlight_counts, highlights_of_it
 from triptych.results.frame.model import Counted, Frame
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.judges import judges
+from triptych.results.looking import log_look
 from triptych.results.progress import overview
+from triptych.results.study_analysis import StudyAnalysis
 from triptych.stats.correlation import segment_correlation
 from triptych.storage import database, events
 from triptych.storage.models import (
@@ -51,6 +53,7 @@ from triptych.storage.models import (
     Role,
     Slot,
     Study,
+    StudyState,
     System,
 )
 from triptych.study import lifecycle
@@ -380,6 +383,19 @@ def test_imported_simulated_annotators_take_no_places(imported):
     assert verify.verify(session, study).differences == ()
     exclusions.exclude(session, study, robot.pseudonym, "no person", "L-1")
     assert verify.verify(session, study).differences == ()
+
+
+@pytest.mark.parametrize("stays_open", [False, True])
+def test_imported_ratings_are_complete_unless_the_study_stays_open(imported, stays_open):
+    study, _, session = imported(together(ROWS, items=ITEMS), stays_open=stays_open, raters=3)
+    if stays_open:
+        log_look(session, study, 3, 6, "L-1")
+        lifecycle.set_state(session, study, StudyState.closed, "L-1")
+
+    numbers = StudyAnalysis(frame_of(session, study), Counted(), {}).collection
+
+    assert numbers.interim is stays_open
+    assert ("imported without a plan" in numbers.sentence) is not stays_open
 
 
 def test_an_imported_study_opens_only_with_texts(imported):

@@ -57,9 +57,10 @@ def test_an_annotator_is_excluded_compared_both_ways_and_reinstated(visit, lab):
     text = words(app)
     assert f"{out} (excluded)" in text and "Upside down" in text and "With them" in text
     with database.reading(web_engine()) as session:
-        last = events.since(session, study.id, 0)[-1]
+        *_, last, look = events.since(session, study.id, 0)
         assert frame_of(session, study).work["excluded"].sum() == 2
     assert (last.kind, last.actor, last.subject) == ("annotator excluded", lead.pseudonym, out)
+    assert look.kind == "results opened"
 
     {widget.label: widget for widget in app.selectbox}["Excluded annotator"].set_value(out)
     app.text_input[-1].set_value("It was the scale")

@@ -29,10 +29,10 @@ from triptych.results.warnings import findings
 from triptych.stats.analysis.collection import CLEAR, INTERIM
 from triptych.storage import database, events
 from triptych.storage.events import EventKind
-from triptych.storage.models import StudyState
+from triptych.storage.models import Study, StudyState
 from triptych.study import design, lifecycle
 from triptych.study.design import Parts
-from triptych.study.settings import Preregistration, StudySettings
+from triptych.study.settings import Preregistration, StudySettings, changed, stored
 from triptych.study.system_names import system_names
 from triptych.web.session import web_engine
 
@@ -61,7 +61,8 @@ def planned(
         (planned(240, TWO_LOOKS, closed=True), "", CLEAR),
         (planned(240), "at 240", INTERIM),
         (planned(240, closed=True), "at 240", CLEAR),
-        (planned(999, TWO_LOOKS, closed=True, imported=True), "", CLEAR),
+        (planned(240, TWO_LOOKS, closed=True, imported=True), "", CLEAR),
+        (planned(999, TWO_LOOKS, closed=True, imported=True), "", INTERIM),
     ],
 )
 def test_the_bound_is_strict_until_collection_is_over(plan, rule, bound):
@@ -171,6 +172,34 @@ def test_work_excluded_before_the_closing_fills_no_plan(half_done):
     assert collected(session, study).filled == 4
 
 
+def test_people_excluded_again_after_the_closing_fill_no_plan(half_done):
+    """A membership holds only the last exclusion, which came after the closing."""
+    session, study, lead, people = half_done
+    for _ in range(4):
+        submit(session, study, people[1], full_answers())
+    exclude(session, study, people[1])
+    log_look(session, study, 4, 8, lead.pseudonym)
+    lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
+
+    exclude(session, study, people[1], out=False)
+    exclude(session, study, people[1])
+
+    assert (collected(session, study).filled, collected(session, study).interim) == (4, True)
+
+
+def test_items_taken_out_of_a_closed_study_stay_planned(half_done):
+    session, study, lead, _ = half_done
+    lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
+    log_look(session, study, 4, 8, lead.pseudonym)
+
+    retired = str(next(iter(frame_of(session, study).meta)))
+    design.amend(session, study, Parts(retire=(retired,)), "not needed", lead.pseudonym)
+
+    numbers = collected(session, study)
+    assert (numbers.filled, numbers.planned) == (4, 8)
+    assert "4 of 8 planned annotations are in" in numbers.sentence
+
+
 def test_imported_ratings_are_no_plan_of_a_reopened_study(half_done):
     session, study, lead, _ = half_done
     events.record(session, study.id, EventKind.ratings_imported, lead.pseudonym, new={})
@@ -236,3 +265,38 @@ def test_opening_the_results_page_logs_a_look(make_study, visit):  # noqa: F811
     with database.reading(web_engine()) as reading:
         kinds = [event.kind for event in events.since(reading, study.id, 0)]
     assert kinds.count(EventKind.results_opened) == 1
+
+
+def test_results_without_tests_are_logged_as_looks_too(make_study, visit):  # noqa: F811
+    """They show intervals; a study closed at a convenient one would count as unseen, and be tested."""
+    with database.writing(web_engine()) as session:
+        study, lead, people = make_study(session, raters_per_item=2)
+        study.settings = stored(changed(study, preregistration=Preregistration(interim_bound=0)))
+        for _ in range(4):
+            submit(session, study, people[0], full_answers())
+    visit(lead, "results.py", study=study.slug)
+    with database.writing(web_engine()) as session:
+        study = session.get_one(Study, study.id)
+        lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
+        numbers = collected(session, study)
+    assert (numbers.looks, numbers.bound, numbers.interim) == (1, 0, True)
+
+
+def test_differences_on_the_quality_page_are_a_look(make_study, visit):  # noqa: F811
+    with database.writing(web_engine()) as session:
+        study, lead, people = make_study(session, raters_per_item=3)
+        for _ in range(4):
+            submit(session, study, people[0], full_answers())
+        submit(session, study, people[1], full_answers())
+    logged = looks_after(visit, lead, study)
+    assert logged == 0  # nobody is excluded, so no difference is shown
+    with database.writing(web_engine()) as session:
+        exclude(session, session.get_one(Study, study.id), people[1])
+    assert looks_after(visit, lead, study) == 1
+
+
+def looks_after(visit, lead, study) -> int:  # noqa: F811
+    """Logged looks after a visit of the quality page."""
+    visit(lead, "quality.py", study=study.slug)
+    with database.reading(web_engine()) as session:
+        return [event.kind for event in events.since(session, study.id, 0)].count(EventKind.results_opened)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -11,6 +12,7 @@ from helpers.present import present
 from helpers.ratings import submit
 from helpers.studies import full_answers
 
+from triptych.results.frame.collection import Planned
 from triptych.results.frame.model import Counted
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.simulate import planner
@@ -88,6 +90,13 @@ def test_shares_of_answers_are_planned_in_percent():
     assert basis.title == "Good (pilot round)"
     assert 10 < basis.components.residual < 100
     assert 0 <= present(basis.mean_difference) <= PERCENT
+
+
+def test_a_difference_is_planned_from_complete_results_only():
+    """Visits of the planner are not logged as looks."""
+    for places, shown in ((64, True), (65, False)):
+        analysis = analysed(replace(crossed(16, 4), planned=Planned(places)))
+        assert [basis.mean_difference is not None for basis in planner._bases(analysis, "main")] == [shown]
 
 
 def test_a_slider_to_hundred_is_planned_in_its_points():

@@ -187,9 +187,9 @@ class WorkWriter:
         rows, slots = self._work(people)
         excluded = sorted(person.pseudonym for (_, name), person in people.items() if name in self.ratings.excluded)
         joined = sorted(person.pseudonym for person in people.values())
-        counts = self.ratings.counts() | {"files": list(self.ratings.files), "joined": joined, "excluded": excluded}
+        new = self.ratings.counts() | {"files": list(self.ratings.files), "joined": joined, "excluded": excluded}
         record = partial(events.record, self.session, self.study.id)
-        record(EventKind.ratings_imported, actor, new=counts)
+        record(EventKind.ratings_imported, actor, new=new | {"stays_open": bool(self.raters)})
         for group in dict.fromkeys(self.ratings.annotator_groups.values()):
             of_group = [name for name, other in self.ratings.annotator_groups.items() if other == group]
             members = [person.pseudonym for (_, name), person in people.items() if name in of_group]

@@ -153,7 +153,7 @@ def _log_look(session: Session, study: Study, asker: Asker, collection: Any) -> 
     """Log that the results were viewed, as the results page does."""
     from triptych.results import looking
 
-    if collection is not None and not collection.untested:
+    if collection is not None:
         looking.log_look(session, study, collection.filled, collection.planned, asker.who.pseudonym)
 
 

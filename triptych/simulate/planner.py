@@ -73,8 +73,9 @@ class Basis:
     """The source of a plan's variance components, for one criterion.
 
     components: of a paired difference, in points of the scale. seconds: median active seconds of an annotation, None if
-    unknown. mean_difference: between two systems of that round in points, None for a preset. pilots: the paired
-    differences of all pairs of systems from which the components are estimated, empty for a preset.
+    unknown. mean_difference: between two systems of that round in points, None for a preset and while results are
+    interim. pilots: the paired differences of all pairs of systems from which the components are estimated, empty for a
+    preset.
     """
 
     title: str
@@ -154,7 +155,8 @@ def _bases(analysis: StudyAnalysis, study_round: str) -> Iterator[Basis]:
             scale = _scale_of(ratings.criterion)
             apart = scale.points * float(np.mean([abs(estimate.mean) for _, estimate in contrasts]))
             title = f"{ratings.criterion.title} ({study_round} round)"
-            yield Basis(title, components.on_scale(scale.points), scale, median, apart, pilots)
+            shown = None if analysis.collection.interim else apart
+            yield Basis(title, components.on_scale(scale.points), scale, median, shown, pilots)
 
 
 def _scale_of(criterion: Criterion) -> PlannedScale:

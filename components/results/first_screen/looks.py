@@ -16,15 +16,15 @@ LOGGED = "looks logged"
 
 
 def log_look(study: Study, frame: Frame, pseudonym: str) -> None:
-    """Log that a lead or viewer opens results with tests, once a day per session.
+    """Log that a lead or viewer opens results, once a day per session.
 
     Where the log cannot take the entry, such as from a busy database, nothing is shown: results may decide when
     collection stops.
     """
     look, logged = (study.slug, f"{clock.now():%Y-%m-%d}"), state.recall(LOGGED, frozenset())
-    numbers = collection(frame.planned, frame.work, frame.settings.preregistration)
-    if numbers.untested or look in logged:
+    if look in logged:
         return
+    numbers = collection(frame.planned, frame.work, frame.settings.preregistration)
     try:
         with state.writing() as session:
             looking.log_look(session, study, numbers.filled, numbers.planned, pseudonym)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import pandas as pd
@@ -15,7 +14,7 @@ from triptych.stats.analysis.collection import CLEAR, Collected, bound_in_words
 from triptych.stats.numbers import counted
 from triptych.storage import events
 from triptych.storage.events import EventKind
-from triptych.storage.models import Event, EventDetail, Item, Membership, Person, Purpose, Study, StudyState
+from triptych.storage.models import Event, EventDetail, Item, Purpose, Study, StudyState
 from triptych.study.settings import Preregistration
 
 ABOUT_COLLECTION = (
@@ -36,7 +35,7 @@ class Planned:
 
     places: planned annotations of all items, except items taken out before the first look. left_out: those items, whose
     annotations are not counted here. looks: (day, pseudonym) of everybody who opened results before the study was
-    closed, or until now. imported: the ratings came from elsewhere, without a plan. excluded: who was excluded before
+    closed, or until now. imported: the ratings came from elsewhere, without a plan. excluded: who was excluded when
     the study was closed.
     """
 
@@ -51,31 +50,35 @@ class Planned:
 def planned_of(session: Session, study: Study) -> Planned:
     """The planned collection of a study.
 
-    Takes three short statements; one more if items were taken out after the results had been opened, and one in a
-    closed study.
+    Takes three short statements; one more if items were taken out after the results had been opened, and one or two in
+    a closed study.
     """
     history = _history(session, study)
-    closed, looks, first_look = study.state == StudyState.closed, set(), None
-    for event in history[: _closed_at(history) if closed else None]:
-        if event.kind == EventKind.results_opened:
-            looks.add((f"{event.at:%Y-%m-%d}", event.actor))
-            first_look = first_look or event.number
+    closed = study.state == StudyState.closed
+    until_closed = history[: _closed_at(history)] if closed else history
+    looks = {(f"{event.at:%Y-%m-%d}", event.actor) for event in until_closed if _is_look(event)}
+    first_look = next((event.number for event in history if _is_look(event)), None)
     of_study = Item.study_id == study.id, Item.purpose == Purpose.main
     retired = frozenset(session.scalars(select(Item.external_id).where(*of_study, Item.retired)))
     late = _retired_since(session, study, first_look) if first_look and retired else frozenset()
     asked = ~Item.retired | Item.external_id.in_(late) if late else ~Item.retired
     places = session.scalars(select(func.coalesce(func.sum(Item.raters), 0)).where(*of_study, asked)).one()
+    imports = _imports(session, study, history) if closed else {}
     # once it is reopened, people annotate in it as planned
-    begins = [event.kind for event in history if event.kind in (EventKind.ratings_imported, EventKind.study_open)]
-    imported = closed and begins[-1:] == [EventKind.ratings_imported]
-    excluded = _excluded_before(session, study, history[_closed_at(history)].at) if closed and history else frozenset()
+    begins = [event.number for event in history if event.kind in (EventKind.ratings_imported, EventKind.study_open)]
+    imported = bool(begins) and begins[-1] in imports and not imports[begins[-1]].get("stays_open")
+    excluded = _excluded(until_closed, imports) if closed else frozenset()
     return Planned(int(places), retired - late, frozenset(looks), closed, imported, excluded)
+
+
+def _is_look(event: Row[Any]) -> bool:
+    return bool(event.kind == EventKind.results_opened)
 
 
 def _history(session: Session, study: Study) -> list[Row[Any]]:
     """Events about collection, in order."""
     events.write_pending(session)
-    query = select(Event.number, Event.kind, Event.at, Event.actor)
+    query = select(Event.number, Event.kind, Event.at, Event.actor, Event.subject)
     query = query.where(Event.study_id == study.id, Event.kind.in_(ABOUT_COLLECTION)).order_by(Event.number)
     return list(session.execute(query))
 
@@ -85,9 +88,26 @@ def _closed_at(history: list[Row[Any]]) -> int:
     return max((place for place, event in enumerate(history) if event.kind == EventKind.study_closed), default=0)
 
 
-def _excluded_before(session: Session, study: Study, closed_at: datetime) -> frozenset[str]:
-    query = select(Person.pseudonym).join(Membership, Membership.person_id == Person.id)
-    return frozenset(session.scalars(query.where(Membership.study_id == study.id, Membership.excluded_at <= closed_at)))
+def _imports(session: Session, study: Study, history: Iterable[Row[Any]]) -> dict[int, dict[str, Any]]:
+    """Number of the event of an import → what it says of it."""
+    numbers = [event.number for event in history if event.kind == EventKind.ratings_imported]
+    if not numbers:
+        return {}
+    query = select(Event.number, EventDetail.new).join(Event, Event.id == EventDetail.event_id)
+    query = query.where(Event.study_id == study.id, Event.number.in_(numbers))
+    return {number: new or {} for number, new in session.execute(query)}
+
+
+def _excluded(history: Iterable[Row[Any]], imports: Mapping[int, dict[str, Any]]) -> frozenset[str]:
+    """Pseudonyms of those excluded at the end of the history; a membership holds the latest exclusion only."""
+    excluded: set[str] = set()
+    for event in history:
+        if event.kind == EventKind.annotator_excluded:
+            excluded.add(event.subject)
+        elif event.kind == EventKind.annotator_reinstated:
+            excluded.discard(event.subject)
+        excluded |= set(imports.get(event.number, {}).get("excluded", ()))
+    return frozenset(excluded)
 
 
 def _retired_since(session: Session, study: Study, number: int) -> frozenset[str]:
@@ -110,7 +130,7 @@ def collection(planned: Planned, work: pd.DataFrame, declaration: Preregistratio
     excluded = work["excluded"] & (work["annotator"].isin(planned.excluded) | (not planned.closed))
     in_place = work["in_place"] & ~excluded
     filled = int((in_place & ~work["item"].isin(planned.left_out)).sum())
-    over = planned.imported or filled >= planned.places and (planned.closed or not declaration.stop_rule)
+    over = filled >= planned.places and (planned.closed or not declaration.stop_rule)
     over = over or (planned.closed and not planned.looks)
     bound = CLEAR if over else declaration.interim_bound
     numbers = Collected(planned.places, filled, len(planned.looks), bound, not over)
@@ -120,7 +140,7 @@ def collection(planned: Planned, work: pd.DataFrame, declaration: Preregistratio
 
 def _sentences(numbers: Collected, planned: Planned, stop_rule: bool) -> Iterator[str]:
     share = f"{numbers.filled:,} of {counted(numbers.planned, 'planned annotation')} are in"
-    if planned.imported:
+    if planned.imported and numbers.filled >= numbers.planned:
         yield "These ratings were imported without a plan and count as complete."
     elif not numbers.interim and numbers.filled < numbers.planned:
         yield f"Collection ended early, before anybody had opened results in the app: {share}. {NOT_LOGGED}"
