@@ -93,7 +93,9 @@ def guest_form(role: Role, slug: str) -> tuple[str, str] | None:
 def _list_upload(slug: str) -> bytes | None:
     """The bytes of an uploaded list."""
     st.caption(LIST_HINT)
-    uploaded = st.file_uploader("List", ["csv", "tsv", "txt"], key=f"list-{state.numbered(form_name(slug))}")
+    uploaded = st.file_uploader(
+        "List", ["csv", "tsv", "txt"], key=f"list-{state.numbered(form_name(slug))}", max_upload_size=1
+    )
     return content_of(uploaded) if uploaded else None
 
 

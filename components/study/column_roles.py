@@ -86,7 +86,7 @@ def _choose_from_saved(
     samples: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[ColumnMapping, dict[str, str]]:
     """A mapping from an uploaded file, if any, and the chosen roles, which start with those of that mapping."""
-    upload = place.file_uploader("A mapping saved before", ["json"], key=f"{key}-mapping")
+    upload = place.file_uploader("A mapping saved before", ["json"], key=f"{key}-mapping", max_upload_size=1)
     saved = ColumnMapping()
     try:
         saved = read_mapping(upload.getvalue().decode("utf-8", "replace")) if upload else saved

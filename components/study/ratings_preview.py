@@ -26,7 +26,6 @@ from triptych.formats.ratings.roles import ColumnMapping, Duplicates, RolesNeede
 from triptych.formats.ratings.sources import RATINGS
 from triptych.stats.numbers import counted
 
-SIZE_LIMIT = f"at most {MAX_UPLOAD // 2**20} MB each"
 RATINGS_LIMIT = f"CSV at most {RATINGS.most_bytes // 2**20} MB each, others {MAX_UPLOAD // 2**20}"
 USE_LABELS: dict[Use, str] = {
     "ordinal": "Ordinal: an order, the steps may differ",
@@ -107,8 +106,8 @@ def _groups(uploads: Sequence[Any]) -> dict[str, str]:
 
 def choose_items() -> tuple[ItemFile | None, bool]:
     """The items' texts, if uploaded, and whether the import can continue."""
-    title = f"Items, if the texts are not in these files ({SIZE_LIMIT})"
-    upload = st.file_uploader(title, list(READERS), key="items_of_ratings")
+    title, megabytes = "Items, if the texts are not in these files", MAX_UPLOAD // 2**20
+    upload = st.file_uploader(title, list(READERS), key="items_of_ratings", max_upload_size=megabytes)
     if upload is None:
         return None, True
     try:

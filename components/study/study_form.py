@@ -77,7 +77,7 @@ def _checked(text: str, name: str) -> tuple[str, Rubric] | None:
 
 def _own_text() -> tuple[str | None, str]:
     """The text and the name of an uploaded rubric; no text without an upload."""
-    upload = st.file_uploader("Rubric file (YAML)", type=["yaml", "yml"], key="rubric_file")
+    upload = st.file_uploader("Rubric file (YAML)", type=["yaml", "yml"], key="rubric_file", max_upload_size=1)
     if upload is None:
         st.caption("The shipped files in the folder rubrics/ are good examples; its README describes every field.")
         return None, ""
