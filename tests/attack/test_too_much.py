@@ -94,8 +94,9 @@ def test_strangers_have_so_many_open_sockets_at_a_time(served):
         wait_until(lambda: handshake(server.url, {**headers, "X-Forwarded-For": "192.0.2.5"}).status, server, "answer")
 
 
-def test_a_person_has_so_many_open_sockets_at_a_time(tmp_path, forked):
-    """Each takes memory and four open files, and those of a login had no limit but how fast they were opened."""
+@pytest.fixture
+def twice_signed_in(tmp_path) -> tuple[World, dict[str, str]]:
+    """A study, and the cookies of another login of its first annotator."""
     world = build_world(tmp_path, items=5, annotators=2)
     engine = database.open_engine(f"sqlite:///{tmp_path / 'triptych.db'}")
     with database.writing(engine) as session:
@@ -103,14 +104,30 @@ def test_a_person_has_so_many_open_sockets_at_a_time(tmp_path, forked):
         person = session.get_one(Person, session.scalars(own_login).one())
         other_login = logins.use_ticket(session, logins.issue_sign_in_ticket(session, person))
     engine.dispose()
+    return world, {**world.cookies[0], COOKIE: cookie_value(other_login)}
+
+
+def test_a_person_has_so_many_open_sockets_at_a_time(twice_signed_in, tmp_path, forked):
+    """Each takes memory and four open files, and those of a login had no limit but how fast they were opened."""
+    world, again = twice_signed_in
     settings = {"TRIPTYCH_BUDGETS": "account_sockets=3"}
     with running_app(tmp_path, settings, start=forked) as server, ExitStack() as sockets:
         origin = {"Origin": server.url}
         for _ in range(3):
             sockets.enter_context(open_socket(server.url, {**origin, **cookie(world.cookies[0])}))
-        again = {**world.cookies[0], COOKIE: cookie_value(other_login)}
         assert is_refused_until_later(handshake(server.url, {**origin, **cookie(again)}))
         assert handshake(server.url, {**origin, **cookie(world.cookies[1])}).status == 101
+
+
+def test_handshakes_of_all_logins_of_a_person_count_together(twice_signed_in, tmp_path, forked):
+    """Each login had a budget of its own, also one that had ended."""
+    world, again = twice_signed_in
+    with running_app(tmp_path, {"TRIPTYCH_BUDGETS": "handshakes=2/0.01"}, start=forked) as server:
+        answers = [
+            handshake(server.url, {"Origin": server.url} | cookie(who)) for who in (world.cookies[0], again, again)
+        ]
+
+    assert [is_refused_until_later(answer) for answer in answers] == [False, False, True]
 
 
 def _login(cookies: dict[str, str]) -> str:

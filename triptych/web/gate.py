@@ -269,17 +269,16 @@ class Gate:
         """Serve a socket within its budgets. Raises Refused."""
         cookie = _cookie(scope, arrival)
         login = login_secret(cookie)
-        key = budgets.key_of(login, _address(scope))
+        person = await _person(cookie) if login else None
+        key = person or budgets.key_of(None, _address(scope))
         _take("handshakes", key)
         receive = messages.judged(receive, partial(_is_lead, cookie))
-        person = await _person(cookie) if login else None
         login = login if person else None
         scope = _of_login(scope, login)
         if login and person:
             pace = [partial(_wait_for, budgets.spending("account_messages"), person)]
             with self._one_more("account_sockets", person):
                 return await self.of_logins.serve(self.app, login, scope, OpenSocket(_paced(receive, pace), send))
-        key = budgets.key_of(None, _address(scope))
         own = Spending(budgets.all_budgets()["anonymous_socket_messages"])
         pace = [partial(_wait_for, own, ""), partial(_wait_for, budgets.spending("anonymous_messages"), key)]
         pace += [partial(self._wait_in_turn, key)]
