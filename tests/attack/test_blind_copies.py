@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import permutations
+
 import pytest
-from helpers.studies import add_person, sure
-from sqlalchemy import delete, update
+from helpers.ratings import submit
+from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join, sure
+from sqlalchemy import delete, select, update
 
 from triptych.errors import Conflict
 from triptych.people import roster
 from triptych.scripting import tables
 from triptych.storage import events
 from triptych.storage.database import writing
-from triptych.storage.models import Item, Membership, Person, Role, StudyState
+from triptych.storage.models import Candidate, Item, Membership, Person, Role, StudyState
 from triptych.study import copies, lifecycle
 from triptych.study.duplicate import duplicate
 
@@ -54,6 +58,50 @@ def test_a_second_account_unblinds_no_copy(engine, make_study):
                 lifecycle.unblind(session, unblinded, sure(who))
 
 
+def test_a_copy_of_a_draft_is_unblinded_after_it_only(engine):
+    """The draft was launched blind afterwards, and its log said nothing."""
+    with writing(engine) as session:
+        lead = add_person(session, "first", Role.lead)
+        plan = lifecycle.StudyPlan(title="Original")
+        draft = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(4), lead.pseudonym, lead.person_id)
+        second = add_person(session, "second", Role.lead)
+        roster.enrol_lead(session, draft, session.get_one(Person, second.person_id), lead.pseudonym)
+
+        copy = duplicate(session, draft, "Copy", second)
+        events.write_pending(session)
+
+        with pytest.raises(Conflict, match="“Original” has the same responses"):
+            lifecycle.unblind(session, copy, sure(second))
+
+
+def test_a_guessed_order_of_systems_is_refused_like_any(engine, make_study):
+    with writing(engine) as session:
+        _, lead, _ = make_study(session, title="Original")
+        for n, order in enumerate(permutations(draft_items(1)[0].candidates)):
+            item = replace(draft_items(1)[0], candidates=order)
+            plan = lifecycle.StudyPlan(title=f"Guess {n}")
+            guess = lifecycle.create_study(session, plan, SMALL_RUBRIC, [item], lead.pseudonym, lead.person_id)
+            with pytest.raises(Conflict, match="“Original” has the same responses"):
+                lifecycle.unblind(session, guess, sure(lead))
+
+
+def test_a_lead_who_annotates_keeps_nobody_from_unblinding(engine, make_study):
+    """They launched an older draft with the texts that they had seen."""
+    with writing(engine) as session:
+        other = add_person(session, "other", Role.lead)
+        plan = lifecycle.StudyPlan(title="Older", raters_per_item=1)
+        older = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(4), other.pseudonym, other.person_id)
+        study, lead, _ = make_study(session)
+        lifecycle.set_state(session, older, StudyState.open, other.pseudonym)
+        join(session, study, other)
+        submit(session, study, other, full_answers())
+        events.write_pending(session)
+
+        lifecycle.unblind(session, study, sure(lead))
+
+        assert study.unblinded_at is not None
+
+
 def test_a_copy_without_the_items_is_unblinded(engine, make_study):
     with writing(engine) as session:
         study, lead, _ = make_study(session)
@@ -71,7 +119,8 @@ def test_a_lead_reads_which_blind_copies_an_unblinding_names(engine, make_study)
         rewritten = duplicate(session, study, "Other texts", lead)
         for copy in (drafts[0], drafts[2], rewritten):
             lifecycle.set_state(session, copy, StudyState.open, lead.pseudonym)
-        session.execute(update(Item).where(Item.study_id == rewritten.id).values(sha256="of other texts"))
+        own = Candidate.item_id.in_(select(Item.id).where(Item.study_id == rewritten.id))
+        session.execute(update(Candidate).where(own).values(sha256="of other texts"))
         session.execute(delete(Membership).where(Membership.study_id == drafts[2].id))
 
         named = [copy.title for copy in copies.blind_copies(session, study, lead)]

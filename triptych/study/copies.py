@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import ColumnElement, or_, select
+from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlmodel import Session
 
 from triptych.storage.events import EventKind
-from triptych.storage.models import Event, EventDetail, Item, Membership, Person, Purpose, Role, Study
+from triptych.storage.models import Candidate, Event, EventDetail, Item, Membership, Person, Purpose, Role, Study
 from triptych.study.persons import Who
 
 
@@ -24,16 +24,19 @@ def origins(session: Session, study: Study) -> list[str]:
 def blind_originals(session: Session, study: Study, who: Who) -> Sequence[Study]:
     """Older blind studies with responses of this one, which its unblinding names, too.
 
-    Of everybody who ever led this study, since one of them could unblind it under another name, and those that it is a
-    copy of.
+    Those that it is a copy of, and those launched before of everybody who ever led this study, since one of them could
+    unblind it under another name.
     """
-    acting = or_(Event.actor == Person.pseudonym, Event.subject == Person.pseudonym)
-    in_log = select(Event.id).where(Event.study_id == study.id, acting).correlate(Person).exists()
+    made_lead = or_(
+        (Event.kind == EventKind.study_created) & (Event.actor == Person.pseudonym),
+        (Event.kind == EventKind.lead_added) & (Event.subject == Person.pseudonym),
+    )
+    in_log = select(Event.id).where(Event.study_id == study.id, made_lead).correlate(Person).exists()
     lead = (Person.role == Role.lead) & (in_log | (Person.id == who.person_id))
     led = select(Membership.study_id).join(Person, Person.id == Membership.person_id)
     led = led.where(lead, Membership.role == Role.lead)
-    related = Study.id.in_(led) | Study.slug.in_(origins(session, study))
-    return _with_items_of(session, study, related & (Study.id < study.id))
+    launched_before = Study.id.in_(led) & (Study.id < study.id) & (Study.opened_at < study.created_at)
+    return _with_items_of(session, study, launched_before | Study.slug.in_(origins(session, study)))
 
 
 def has_blind_original_of_others(session: Session, study: Study, actor: str) -> bool:
@@ -48,17 +51,22 @@ def has_blind_original_of_others(session: Session, study: Study, actor: str) -> 
 def blind_copies(session: Session, study: Study, who: Who) -> Sequence[Study]:
     """Newer blind studies of this lead with responses of this one: its unblinding names their systems, too."""
     led = select(Membership.study_id).where(Membership.person_id == who.person_id, Membership.role == Role.lead)
-    return _with_items_of(session, study, Study.id.in_(led) & (Study.id > study.id))
+    launched_since = Study.id.in_(led) & (Study.id > study.id) & Study.opened_at.is_not(None)
+    return _with_items_of(session, study, launched_since)
 
 
 def _with_items_of(session: Session, study: Study, others: ColumnElement[bool]) -> Sequence[Study]:
-    """Those of the other studies that were launched, are blind, and have an item of this one with the same texts.
+    """Those of the other studies that are blind and have an item of this one with the same responses.
 
-    Names of systems are not compared: texts under guessed names would show which guesses are right.
+    Neither names nor the order of systems are compared: a guess of either would show whether it is right.
     """
-    items = select(Item.external_id, Item.sha256).where(Item.purpose != Purpose.training)
+    responses = [func.min(Candidate.sha256).label("first"), func.max(Candidate.sha256).label("last")]
+    items = select(Item.study_id, Item.external_id, func.count().label("number"), *responses)
+    items = items.join(Candidate, Candidate.item_id == Item.id).where(Item.purpose != Purpose.training)
+    items = items.group_by(Item.id, Item.study_id, Item.external_id)
     own = items.where(Item.study_id == study.id).subquery()
-    same = (own.c.external_id == Item.external_id) & (own.c.sha256 == Item.sha256)
-    shares = items.join(own, same).where(Item.study_id == Study.id).correlate(Study).exists()
-    is_blind = Study.opened_at.is_not(None) & Study.unblinded_at.is_(None) & ~Study.demo
-    return session.scalars(select(Study).where(others, is_blind, shares).order_by(Study.id)).all()
+    blind = others & (Study.id != study.id) & Study.unblinded_at.is_(None) & ~Study.demo
+    theirs = items.where(Item.study_id.in_(select(Study.id).where(blind))).subquery()
+    same = and_(*(own.c[name] == theirs.c[name] for name in ("external_id", "number", "first", "last")))
+    shared = select(theirs.c.study_id).join(own, same)
+    return session.scalars(select(Study).where(Study.id.in_(shared)).order_by(Study.id)).all()
