@@ -63,7 +63,7 @@ def lint_study(session: Session, study: Study) -> list[LintFinding]:
     checks = [item for purpose in CHECK_PURPOSES for item in contents.stored_items(session, study, purpose)]
     findings = lint(
         lifecycle.design_of(session, study).rubric,
-        contents.stored_items(session, study),
+        contents.stored_items(session, study, by_number=True),
         checks,
         pairing.lines_of(session, study),
         {system.name: shown[system.blind_code] for system in systems},
