@@ -10,7 +10,7 @@ from sqlmodel import Session
 
 from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
 from triptych.rubric.files import parse_rubric
-from triptych.study import lifecycle
+from triptych.study import checklist, lifecycle
 from triptych.study.lint import linter
 from triptych.study.lint.findings import LintFinding
 from triptych.study.pairing import PlanLine
@@ -277,7 +277,7 @@ def test_a_name_that_is_a_common_word_is_passed_over(sqlite_engine) -> None:
     with Session(sqlite_engine) as session:
         plan = lifecycle.StudyPlan(title="Lead", common_names=(mark_of("plumbum"),))
         study = lifecycle.create_study(session, plan, SMALL_RUBRIC, items, "L-1")
-        assert not [finding for finding in linter.lint_study(session, study) if "The name of" in finding.text]
+        assert not [point for point in checklist.points(session, study) if "The name of" in point.text]
         study.settings = {}
-        finding = only(linter.lint_study(session, study), "The name of")
-        assert finding.name_mark == mark_of("plumbum")
+        (point,) = (point for point in checklist.points(session, study) if "The name of" in point.text)
+        assert point.finding and point.finding.name_mark == mark_of("plumbum")
