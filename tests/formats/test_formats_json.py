@@ -166,7 +166,7 @@ def test_half_a_character_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("field", ["meta", "extra_texts"])
-def test_a_field_that_differs_between_the_records_of_an_item_is_left_out(field: str) -> None:
+def test_a_field_that_differs_between_records_is_left_out(field: str) -> None:
     """It is about a response: the first record's would tell which system the file lists first."""
     record = {"item_id": "1", "context": "Why?"}
     file = read(

@@ -62,7 +62,7 @@ def test_a_long_table_names_contradictions_by_row() -> None:
     assert "'b'" in errors(file)[2].message
 
 
-def test_a_field_that_differs_between_the_rows_of_an_item_is_left_out() -> None:
+def test_a_field_that_differs_between_rows_is_left_out() -> None:
     """It is about a response: the first row's would tell which system the file lists first."""
     header = "item_id,context,system,text,meta:model_file,meta:domain,extra:notes\n"
     file = read(f"{header}1,c,a,x,/a.jsonl,esc,by a\n1,c,b,y,/b.jsonl,,by b\n2,d,a,z,,esc,\n2,d,b,w,,esc,\n")
