@@ -13,7 +13,7 @@ from triptych.storage.models import Study
 from triptych.study import checklist
 from triptych.study.checklist import CheckPoint, Mark, SetupSection
 from triptych.study.lint import linter
-from triptych.study.settings import settings_of
+from triptych.study.lint.findings import LintFinding
 
 LAUNCH = "Launch"
 SIGNS = {Mark.done: "✓", Mark.empty: "!", Mark.doubtful: "?"}
@@ -27,13 +27,14 @@ EARLIER_NAMES = {
 }
 
 
-def points_of(study: Study, version: int) -> list[CheckPoint]:
-    """The checklist of a draft; the linter reads its items again only after a change in its input."""
-    place, asked = f"findings-{study.slug}", (version, study.raters_per_item, settings_of(study).common_names)
+def checked(study: Study, version: int) -> tuple[list[LintFinding], list[CheckPoint]]:
+    """The linter's findings in a draft, and its checklist; the items are read again only after a change of input."""
+    place, asked = f"findings-{study.slug}", (version, study.raters_per_item)
     with state.reading() as session:
         if state.recall(place, (None,))[0] != asked:
             state.remember(place, (asked, linter.lint_study(session, study)))
-        return checklist.points(session, study, state.recall(place)[1])
+        findings = state.recall(place)[1]
+        return findings, checklist.points(session, study, findings)
 
 
 def begin(sheet: SettingsSheet, points: Sequence[CheckPoint]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 
 import streamlit as st
 
@@ -30,6 +30,7 @@ from triptych.stats.numbers import counted
 from triptych.storage.models import Access
 from triptych.study import preregistration
 from triptych.study.lifecycle import LONGEST_TITLE, MOST_RATERS
+from triptych.study.lint.findings import LintFinding
 from triptych.study.settings import EXPERTISE, settings_of
 
 LONGEST_MINUTES = 60 * 24 * 14
@@ -118,10 +119,17 @@ def study_itself(sheet: SettingsSheet) -> None:
     )
 
 
-def common_names(sheet: SettingsSheet, names: Mapping[str, str]) -> None:
-    """Which systems are named by a common word. `names`: mark → name."""
-    label = "Systems whose name is a common word in these texts"
-    sheet.draw(several("common_names", label, names, help="The checklist passes over these names."))
+def common_names(sheet: SettingsSheet, findings: Iterable[LintFinding]) -> None:
+    """Which names of systems are common words, if texts have any, by what is found and not by the systems' numbers:
+    the texts may be of a lead who guesses a name.
+    """
+    found: dict[str, str] = {}
+    for finding in findings:
+        if mark := finding.name_mark:
+            found[mark] = f"{found[mark]} {finding.text}" if mark in found else f"{len(found) + 1}. {finding.text}"
+    if found:
+        label = "Systems whose name is a common word in these texts"
+        sheet.draw(several("common_names", label, found, help="The checklist passes over these names."))
 
 
 def assignment(sheet: SettingsSheet) -> None:

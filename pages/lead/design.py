@@ -20,8 +20,6 @@ from triptych.study import design, lifecycle, pairing, plans, saved_setting
 from triptych.study import launch as launching
 from triptych.study.checklist import SetupSection
 from triptych.study.design import Parts
-from triptych.study.settings import settings_of
-from triptych.study.system_names import marked_names
 
 SAVED_MESSAGE, WHY = "Saved.", "Amend: why you change something (dated, and printed in reports)"
 
@@ -35,10 +33,8 @@ def change(parts: Parts | None) -> None:
 
 def items(sheet: SettingsSheet, rubric: Rubric) -> None:
     with state.reading() as session:
-        lines, names = design.item_lines(session, study), marked_names(session, study)
-    doubtful = {point.finding.name_mark for point in points if point.finding} | {*settings_of(study).common_names}
-    if sheet.is_draft and (named := {mark: name for mark, name in names.items() if mark in doubtful}):
-        setup_fields.common_names(sheet, named)
+        lines = design.item_lines(session, study)
+    setup_fields.common_names(sheet, findings)
     design_items.item_table(lines, study.item_count)
     st.header("More items", anchor=False)
     change(design_items.more_items(study, rubric, version))
@@ -96,7 +92,7 @@ with chosen_study(who) as (session, study):
 draft, above, status = study.state == StudyState.draft, st.container(key="above"), st.container()
 reason = "" if draft else st.text_input(WHY, max_chars=design.LONGEST_REASON, key=f"why-{study.slug}").strip()
 sheet = SettingsSheet(study, who, log, reason)
-points = sections.points_of(study, version) if draft else []
+findings, points = sections.checked(study, version) if draft else ([], [])
 with above:
     lifecycle_bar(study, who, sheet.memory.go)
 sections.begin(sheet, points)

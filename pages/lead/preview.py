@@ -14,7 +14,8 @@ who = state.require("lead")
 with chosen_study(who) as (session, study):
     slug = study.slug
     rubric = lifecycle.design_of(session, study).rubric
-    items = views.samples(rubric, contents.stored_items(session, study, limit=views.MAX_ITEMS))
+    stored = contents.stored_items(session, study, limit=views.MAX_ITEMS, by_number=True)
+    items = views.samples(rubric, stored)
 ids = [item.external_id for item in items]
 chosen = st.selectbox("Item", range(len(ids)), format_func=ids.__getitem__, key=f"preview-item-{slug}")
 st.caption("Try everything: nothing is sent or stored. Annotators see the responses in a balanced order.")

@@ -51,6 +51,14 @@ def test_contexts_and_fields_may_have_their_own_file() -> None:
     assert (file.items[1].context_text, file.items[1].meta) == ("Who?", {"domain": "esc"})
 
 
+def test_a_field_that_differs_between_files_is_left_out() -> None:
+    of_a, of_b = (f"item_id,context,text,meta:run,meta:domain\n1,Why?,x,{run},esc\n".encode() for run in "ab")
+    file = join_files([("a.csv", of_a, "gpt"), ("b.csv", of_b, "t5")])
+    assert file.ok
+    assert file.items[0].meta == {"domain": "esc"}
+    assert messages(file, "warning") == ["b.csv: row 2: has another 'run' than the previous files; left out."]
+
+
 def test_conflicting_contexts_and_ids_are_named_by_row() -> None:
     other = b"item_id,context,text\n1,Why not?,x\n1,Why?,again\n3,Where?,z\n"
     file = join_files([("a.csv", A, "gpt"), ("o.csv", other, "t5")])

@@ -166,6 +166,20 @@ def test_half_a_character_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("field", ["meta", "extra_texts"])
+def test_a_field_that_differs_between_records_is_left_out(field: str) -> None:
+    """It is about a response: the first record's would tell which system the file lists first."""
+    record = {"item_id": "1", "context": "Why?"}
+    file = read(
+        *(record | {"system": name, "text": name, field: {"file": f"/{name}.txt", "topic": "t"}} for name in "ab"),
+        record | {"system": "c", "text": "c", field: {"only": "c"}},
+    )
+    assert file.ok
+    assert (file.items[0].meta or file.items[0].extra_texts) == {"topic": "t"}
+    assert [(problem.row, problem.column) for problem in file.problems] == [(2, f"{field}.file"), (3, f"{field}.only")]
+    assert "differs from row 1 of the same item; left out" in file.problems[0].message
+
+
+@pytest.mark.parametrize("field", ["meta", "extra_texts"])
 def test_half_a_character_in_a_name_is_an_error(field: str) -> None:
     assert "lone surrogate" in errors(read(ITEM | {field: {"\ud83d": "a"}}))[0].message
 

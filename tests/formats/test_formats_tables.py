@@ -62,6 +62,15 @@ def test_a_long_table_names_contradictions_by_row() -> None:
     assert "'b'" in errors(file)[2].message
 
 
+def test_a_field_that_differs_between_rows_is_left_out() -> None:
+    """It is about a response: the first row's would tell which system the file lists first."""
+    header = "item_id,context,system,text,meta:model_file,meta:domain,extra:notes\n"
+    file = read(f"{header}1,c,a,x,/a.jsonl,esc,by a\n1,c,b,y,/b.jsonl,,by b\n2,d,a,z,,esc,\n2,d,b,w,,esc,\n")
+    assert file.ok
+    assert [(item.meta, item.extra_texts) for item in file.items] == [({"domain": "esc"}, {})] * 2
+    assert [(problem.row, problem.column) for problem in file.problems] == [(3, "meta:model_file"), (3, "extra:notes")]
+
+
 def test_each_row_without_an_id_is_an_error() -> None:
     file = read("item_id,context,system,text\nnull,c,a,x\n,c,a,x\n ,c,b,y\n")
     assert [problem.row for problem in errors(file)] == [3, 4]

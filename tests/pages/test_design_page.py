@@ -11,10 +11,12 @@ from helpers.studies import SMALL_RUBRIC, add_person, draft_items, join
 from helpers.study_pages import SECRET_TEXT, button, interrupt_once, labels, rendered_markdown
 
 from components.shell import state
+from triptych.formats import read_items
 from triptych.storage import database
 from triptych.storage.models import Role, StudyState
 from triptych.study import design, lifecycle, pairing, plans, saved_setting
 from triptych.study.settings import settings_of
+from triptych.study.system_names import mark_of
 from triptych.web.session import web_engine
 
 TWO_SYSTEMS = b"item_id,context,cand:plumbum,cand:stannum\n007,Why?,Because of it.,Never you mind.\n"
@@ -110,6 +112,22 @@ def test_a_setting_missing_in_its_list_is_no_change(section, draft):
     app = section(draft, "Study")
     assert field(app, "selectbox", "Language of annotators").value is None
     assert "changed this" not in words(app)
+
+
+def test_a_name_to_pass_over_is_listed_without_its_system(section, draft, lead):
+    """The texts are of the lead who guesses a name: its system's number would show which system has it."""
+    texts = b"item_id,context,cand:x,cand:y\nguess,What?,Well ferrum says so.,Well stannum and ferrum say so.\n"
+    with database.writing(web_engine()) as session:
+        parts = design.Parts(items=read_items(texts, "guess.csv"))
+        design.amend(session, lifecycle.by_slug(session, draft.slug), parts, "", lead.pseudonym)
+    box = field(section(draft, "Items"), "multiselect", "Systems whose name")
+    assert len(box.options) == 2
+    assert all(f"{n}. The name of a system is in" in option for n, option in enumerate(box.options, 1))
+
+    box.select(box.options[0]).run()
+    again = field(section(draft, "Items"), "multiselect", "Systems whose name")
+    assert settings_of(now(draft)).common_names == tuple(again.value) == (mark_of("ferrum"),)
+    assert again.options == box.options
 
 
 def test_margins_groups_and_early_results_are_set_before_launch(section, draft):

@@ -18,8 +18,7 @@ from triptych.rubric.files import shipped_rubrics
 from triptych.simulate import demo
 from triptych.storage import database
 from triptych.storage.models import Candidate, Item, System
-from triptych.study import duplicate, lifecycle
-from triptych.study.lint import linter
+from triptych.study import checklist, duplicate, lifecycle
 from triptych.study.settings import USUAL_CHECKS, settings_of
 from triptych.study.system_names import mark_of
 from triptych.web.session import web_engine
@@ -244,7 +243,7 @@ def test_a_system_name_ticked_as_common_word_is_kept(with_rubric):
     assert settings_of(study).common_names == (mark_of("plumbum"),)
     assert "plumbum" not in str(study.settings)
     with database.reading(web_engine()) as session:
-        assert not [finding for finding in linter.lint_study(session, study) if "name of" in finding.text]
+        assert not [point for point in checklist.points(session, study) if "name of" in point.text]
 
 
 def test_columns_of_outputs_have_roles_that_can_change(with_rubric):

@@ -357,26 +357,36 @@ def _draft(reading: Reading, raw: RawCandidate, system: str) -> CandidateDraft:
 
 
 def _named(reading: Reading, rows: Sequence[Record], columns: dict[str, str], container: str | None) -> dict[str, str]:
-    """Meta fields or extra texts, from columns and from a dict; in a long file, the item's first row counts."""
+    """Meta fields or extra texts, from columns and from a dict; in a long file, those of the item's first row.
+
+    A field that differs in another row is about a response, not about the item, and is left out.
+    """
     record = rows[0]
     inside = record.get(container)
     if inside is not None and not isinstance(inside, dict):
         reading.findings.warning(
             f"is {kind_of(inside)}, not an object of names and values; left out.", record.row, container
         )
-    values: list[tuple[str, str, Json]] = [
-        (str(container), str(name), value) for name, value in (inside.items() if isinstance(inside, dict) else ())
-    ]
-    values += [(column, name, record.values.get(column)) for column, name in columns.items()]
+    values, differing = _fields(record, columns, container), set()
     for row in rows[1:]:
-        for column in columns:
-            if row.values.get(column) not in (record.values.get(column), "", None):
-                reading.findings.warning(f"differs from row {record.row} of the same item; left out.", row.row, column)
+        for place, (_, value) in _fields(row, columns, container).items():
+            if values.get(place, ("", None))[1] != value:
+                reading.findings.warning(f"differs from row {record.row} of the same item; left out.", row.row, place)
+                differing.add(place)
     return {
-        clean(name, reading.findings, record.row, column): clean(plain(value), reading.findings, record.row, column)
-        for column, name, value in values
-        if value not in (None, "")
+        clean(name, reading.findings, record.row, place): clean(plain(value), reading.findings, record.row, place)
+        for place, (name, value) in values.items()
+        if place not in differing
     }
+
+
+def _fields(row: Record, columns: dict[str, str], container: str | None) -> dict[str, tuple[str, Json]]:
+    """Place in the file → name and value of the row's fields that are not blank."""
+    inside = row.get(container)
+    inside = inside if isinstance(inside, dict) else {}
+    fields = {f"{container}.{name}": (str(name), value) for name, value in inside.items()}
+    fields |= {column: (name, row.values.get(column)) for column, name in columns.items()}
+    return {place: (name, value) for place, (name, value) in fields.items() if value not in (None, "")}
 
 
 def _item_file(reading: Reading, items: tuple[ItemDraft, ...]) -> ItemFile:

@@ -148,13 +148,15 @@ def _item(pairs: Sequence[tuple[SystemFile, ItemDraft]]) -> ItemDraft:
 
 
 def _named(pairs: Sequence[tuple[SystemFile, ItemDraft]], which: str) -> dict[str, str]:
-    """Meta fields or extra texts of all rows of an item; if files differ, the first counts."""
+    """Meta fields or extra texts of all rows of an item, without those that differ: they are about a response."""
     values: dict[str, str] = {}
+    differing = set()
     for part, item in pairs:
         for name, value in getattr(item, which).items():
             if values.setdefault(name, value) != value:
                 part.findings.warning(f"has another '{name}' than the previous files; left out.", item.row)
-    return values
+                differing.add(name)
+    return {name: value for name, value in values.items() if name not in differing}
 
 
 def _item_file(parts: Sequence[SystemFile], items: tuple[ItemDraft, ...], whole: Findings) -> ItemFile:

@@ -60,7 +60,7 @@ def _as_json(sheet: RubricSheet) -> Any:
 
 
 def _first_item(session: Session, study: Study, rubric: Rubric) -> str:
-    items = views.samples(rubric, contents.stored_items(session, study, limit=1))
+    items = views.samples(rubric, contents.stored_items(session, study, limit=1, by_number=True))
     return views.view_of(study, rubric, items, 0).model_dump_json()
 
 

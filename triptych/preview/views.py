@@ -42,7 +42,7 @@ def study_to_be(rubric: Rubric, formats: Formats) -> Study:
 
 
 def view_of(study: Study, rubric: Rubric, items: Sequence[ItemDraft], place: int) -> View:
-    """The blinded view of the item at this place (from 0), with candidates in file order.
+    """The blinded view of the item at this place (from 0), with candidates in the order of the draft.
 
     Without routes, the workbench sends and stores nothing.
     """

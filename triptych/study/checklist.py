@@ -73,7 +73,8 @@ class _Draft:
 def points(session: Session, study: Study, findings: Sequence[LintFinding] | None = None) -> list[CheckPoint]:
     """All lines of the checklist: first those that stop the launch, then doubtful, empty and done parts.
 
-    findings: the linter's findings, if the caller already has them.
+    findings: the linter's findings, if the caller already has them. Names that the settings list as common words are
+    passed over.
     """
     places = select(func.sum(Item.raters)).where(Item.study_id == study.id, Item.purpose == Purpose.main)
     rubric = lifecycle.design_of(session, study).rubric
@@ -110,7 +111,7 @@ def _items(draft: _Draft) -> Iterator[CheckPoint]:
     places = counted(draft.places, "annotation")
     yield CheckPoint(SetupSection.items, Mark.done, f"{items}, {each} for each: {places} in all.")
     for finding in draft.findings:
-        if finding.severity != "note":
+        if finding.severity != "note" and finding.name_mark not in draft.settings.common_names:
             yield CheckPoint(SetupSection.items, Mark.doubtful, finding.text, finding.advice, finding.blocking, finding)
 
 

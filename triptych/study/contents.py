@@ -270,11 +270,17 @@ def number_systems(session: Session, study: Study) -> None:
 
 
 def stored_items(
-    session: Session, study: Study, purpose: Purpose = Purpose.main, limit: int | None = None
+    session: Session,
+    study: Study,
+    purpose: Purpose = Purpose.main,
+    limit: int | None = None,
+    *,
+    by_number: bool = False,
 ) -> list[ItemDraft]:
     """The items as drafts, in the order of import, without retired ones; their `row` counts from 1.
 
-    limit: at most so many items.
+    limit: at most so many items. by_number: responses in the order of their systems' numbers, for everything that leads
+    see while they are blind: the order in the file would tell which system is which.
     """
     query = select(Item).where(Item.study_id == study.id, Item.purpose == purpose, ~Item.retired).order_by(Item.id)
     items = list(session.scalars(query.limit(limit)))
@@ -283,8 +289,8 @@ def stored_items(
     turns, candidates = defaultdict(list), defaultdict(list)
     for turn in session.scalars(select(Turn).where(Turn.item_id.in_(among)).order_by(Turn.item_id, Turn.position)):
         turns[turn.item_id].append(TurnDraft(turn.speaker, turn.text))
-    named = select(Candidate, System.name).join(System).where(Candidate.item_id.in_(among)).order_by(Candidate.id)
-    for candidate, system in session.execute(named):
+    named = select(Candidate, System.name).join(System).where(Candidate.item_id.in_(among))
+    for candidate, system in session.execute(named.order_by(System.blind_code if by_number else Candidate.id)):
         spoken = tuple(TurnDraft(*turn) for turn in candidate.turns) if candidate.turns else None
         candidates[candidate.item_id].append(CandidateDraft(system, candidate.text, spoken))
     return [

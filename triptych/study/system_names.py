@@ -20,10 +20,3 @@ def system_names(session: Session, study: Study) -> dict[int, str]:
 def mark_of(name: str) -> str:
     """The hash that represents a system's name where names must not appear."""
     return hashlib.sha256(name.encode()).hexdigest()[:12]
-
-
-def marked_names(session: Session, study: Study) -> dict[str, str]:
-    """Mark → the system's name that a lead may see."""
-    shown = system_names(session, study)
-    systems = session.scalars(select(System).where(System.study_id == study.id).order_by(System.blind_code))
-    return {mark_of(system.name): shown[system.blind_code] for system in systems}

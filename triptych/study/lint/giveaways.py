@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from triptych.stats.numbers import counted
-from triptych.study.lint.findings import LintFinding, about, counted_texts, within
+from triptych.study.lint.findings import LintFinding, Severity, about, counted_texts, within
 from triptych.study.lint.material import Material, context_of
 from triptych.study.system_names import mark_of
 
@@ -28,7 +28,7 @@ _SELF_NEEDLES = (" ai", "artificial int", "language model", "chatbot", "trained 
 
 
 def own_names(m: Material) -> Iterator[LintFinding]:
-    """Texts and speakers that contain a system's name; names that also occur in contexts count as ordinary words."""
+    """Texts, speakers and fields that contain a system's name; names that also occur in contexts are ordinary words."""
     written = "\n".join(context_of(item, with_speakers=False) for item in m.items)
     spoken = "\n".join(m.contexts.values())
     for system in sorted(m.by_system):  # the order in the file would tell which is which
@@ -44,12 +44,27 @@ def own_names(m: Material) -> Iterator[LintFinding]:
         naming = m.having(spellings, pattern)
         text = f"The name of {m.owner(system)} is in {counted_texts(m, naming)}."
         advice = "This may unblind annotators. Replace the name in the file or leave these items out."
-        in_texts = within(naming, pattern, "warning" if is_word else "grave", text, advice)
+        severity: Severity = "warning" if is_word else "grave"
+        in_texts = within(naming, pattern, severity, text, advice)
         named = [item for speaker, items in m.speakers.items() if pattern.search(speaker) for item in items]
         text = f"A speaker has the name of {m.owner(system)} in {counted(len(set(map(id, named))), 'item')}."
         advice = "Annotators see it. Rename the speaker in the file, or give it a title in the rubric's `speakers`."
-        for finding in (*in_texts, *about(named, "grave", text, advice)):
+        by_speakers = about(named, "grave", text, advice)
+        for finding in (*in_texts, *by_speakers, *_next_to_texts(m, system, spellings, pattern, severity)):
             yield replace(finding, name_mark=mark_of(system))
+
+
+def _next_to_texts(
+    m: Material, system: str, spellings: Sequence[str], pattern: re.Pattern[str], in_texts: Severity
+) -> Iterator[LintFinding]:
+    in_fields: Severity = "warning"
+    for what, severity, texts, readers in (
+        ("further texts", in_texts, m.further_texts, "Annotators may see them."),
+        ("meta fields", in_fields, m.fields, "Exports of the blind study have them, and a rubric may show them."),
+    ):
+        naming = [item for item, text in texts if any(name in text for name in spellings) and pattern.search(text)]
+        text = f"The name of {m.owner(system)} is in the {what} of {counted(len(naming), 'item')}."
+        yield from about(naming, severity, text, f"{readers} Replace the name in the file, or leave the field out.")
 
 
 def systems_named(text: str, systems: Iterable[str]) -> list[str]:

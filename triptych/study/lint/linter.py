@@ -24,7 +24,7 @@ from triptych.study.lint.lengths import cut_off, lengths
 from triptych.study.lint.material import Material
 from triptych.study.lint.plan_gaps import plan_gaps
 from triptych.study.pairing import PlanLine
-from triptych.study.settings import Formats, formats_of, settings_of
+from triptych.study.settings import Formats, formats_of
 from triptych.study.system_names import system_names
 
 CHECK_PURPOSES = (Purpose.gold, Purpose.attention)
@@ -54,24 +54,20 @@ def lint(
 
 
 def lint_study(session: Session, study: Study) -> list[LintFinding]:
-    """The findings about a stored study, with systems named as its leads may see them, and without passages.
-
-    Names that the settings list as common words are ignored.
-    """
+    """The findings about a stored study, with systems named as its leads may see them, and without passages."""
     shown = system_names(session, study)
     systems = session.scalars(select(System).where(System.study_id == study.id))
     checks = [item for purpose in CHECK_PURPOSES for item in contents.stored_items(session, study, purpose)]
     findings = lint(
         lifecycle.design_of(session, study).rubric,
-        contents.stored_items(session, study),
+        contents.stored_items(session, study, by_number=True),
         checks,
         pairing.lines_of(session, study),
         {system.name: shown[system.blind_code] for system in systems},
         max(pairing.raters_of(session, study).values(), default=None),
         formatted=formats_of(study).responses == "markdown",
     )
-    common = settings_of(study).common_names
-    return [replace(finding, passages=()) for finding in findings if finding.name_mark not in common]
+    return [replace(finding, passages=()) for finding in findings]
 
 
 def lint_file(rubric: Rubric, items: Sequence[ItemDraft], formats: Formats) -> list[LintFinding]:

@@ -78,6 +78,16 @@ class Material:
         return {id(item): context_of(item) for item in self.items}
 
     @cached_property
+    def further_texts(self) -> list[tuple[ItemDraft, str]]:
+        """Items with texts shown next to their context, with titles and without case."""
+        return [(item, _folded(item.extra_texts)) for item in self.items if item.extra_texts]
+
+    @cached_property
+    def fields(self) -> list[tuple[ItemDraft, str]]:
+        """Items with meta fields, with names and without case."""
+        return [(item, _folded(item.meta)) for item in self.items if item.meta]
+
+    @cached_property
     def speakers(self) -> dict[str, list[ItemDraft]]:
         """Speakers shown under the name in the file, case-folded → the items in which they speak."""
         items: dict[str, list[ItemDraft]] = defaultdict(list)
@@ -120,6 +130,10 @@ class Material:
     def owner(self, system: str) -> str:
         """The system whose name is in a text; for readers who are blind not its number, as the text shows the name."""
         return self.name(system) if self.names.get(system, system) == system else "a system"
+
+
+def _folded(named: Mapping[str, str]) -> str:
+    return "\n".join(f"{name}\n{value}" for name, value in named.items()).casefold()
 
 
 def context_of(item: ItemDraft, *, with_speakers: bool = True) -> str:
