@@ -181,6 +181,7 @@ FUNCTION = "CREATE FUNCTION public.f(integer) RETURNS boolean LANGUAGE sql IMMUT
         ("CREATE RULE kept AS ON DELETE TO public.comment DO INSTEAD NOTHING", "rule 'kept'"),
         ("CREATE POLICY own ON public.rating USING (true)", "policy 'own'"),
         ("ALTER TABLE public.comment ENABLE ROW LEVEL SECURITY", "row security of 'comment'"),
+        ("ALTER TABLE public.comment SET UNLOGGED", "unlogged table 'comment'"),
         ("CREATE TABLE public.child () INHERITS (public.rating)", "child table 'child'"),
         ("CREATE VIEW other.comment AS SELECT * FROM public.comment", "view 'comment'"),
         ("CREATE TABLE other.comment (LIKE public.comment) PARTITION BY LIST (id)", "partitioned table 'comment'"),

@@ -228,6 +228,22 @@ def test_a_journal_beside_a_backup_deletes_nothing(sqlite_engine, make_study, vi
     assert "given.db-journal holds an unfinished transaction" in str(refused.value)
 
 
+@pytest.mark.parametrize("placed", ["pipe", "endless"])
+def test_a_file_placed_beside_a_backup_holds_no_restore(sqlite_engine, make_study, tmp_path, placed):
+    with database.writing(sqlite_engine) as session:
+        make_study(session)
+    given = tmp_path / "given.db"
+    given.write_bytes(backup.make(sqlite_engine).path.read_bytes())
+    beside = given.with_name("given.db.json")
+    if placed == "pipe":
+        os.mkfifo(beside)
+    else:
+        beside.symlink_to("/dev/zero")
+
+    with pytest.raises(backup.BackupFailed, match="was changed after it was made"):
+        backup.restore(sqlite_engine, given, "command line", alone=True)
+
+
 def test_a_journal_that_appears_during_a_restore_deletes_nothing(
     sqlite_engine, make_study, victim, tmp_path, monkeypatch
 ):

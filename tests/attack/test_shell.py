@@ -256,6 +256,25 @@ def test_a_link_planted_after_the_check_gets_no_report(tmp_path, monkeypatch):
     assert list(theirs.iterdir()) == []
 
 
+@pytest.mark.parametrize("missing", ["report", "of/a/report"])
+def test_a_link_planted_in_a_new_folder_gets_no_report(tmp_path, monkeypatch, missing):
+    """Making the missing folders went through a link of somebody else, and so did the report."""
+    new, theirs = tmp_path / "new", tmp_path / "theirs"
+    theirs.mkdir()
+    check = outputs._new_or_empty
+
+    def then_a_link(path: Path) -> tuple[Path, bool]:
+        checked = check(path)
+        new.symlink_to(theirs)
+        return checked
+
+    monkeypatch.setattr(outputs, "_new_or_empty", then_a_link)
+    with pytest.raises(OSError):
+        outputs.write_folder(new / missing, {"README.md": b"# A study"})
+
+    assert list(theirs.iterdir()) == []
+
+
 @pytest.mark.parametrize("part", ["folder", "file"])
 def test_a_link_planted_after_the_check_overwrites_nothing(tmp_path, monkeypatch, part):
     private, exports = tmp_path / "private", tmp_path / "exports"

@@ -15,6 +15,7 @@ from helpers.studies import ROOT
 from bench.client import PageSession
 from bench.server import running_app, start_server
 from bench.world import build_world
+from triptych.web import start
 
 MAPS = Path("/proc/self/maps")
 
@@ -45,6 +46,18 @@ def test_a_refused_start_gives_one_sentence(tmp_path, address, sentence):
     assert server.output().count(sentence) == 1
     assert "Traceback" not in server.output()
     assert ".py" not in server.output()
+
+
+def test_a_server_may_open_as_many_files_as_the_system_allows():
+    """A usual shell allows 1,024, which the sockets of one address use up."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (512, before[1]))
+    try:
+        start.allow_open_files()
+        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == min(before[1], start.OPEN_FILES)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 def test_numpy_comes_after_the_limit_of_its_threads(tmp_path):

@@ -330,7 +330,7 @@ def _read(path: Path) -> Backup | None:
         return None
     at, heads = datetime.fromtimestamp(stat.st_mtime, UTC), tuple[Head, ...]()
     with suppress(OSError, ValueError, OverflowError):  # the file next to it may hold anything
-        beside = BESIDE.validate_json(_beside(path).read_bytes())
+        beside = _read_beside(path)
         at, heads = beside.made_at.astimezone(UTC), beside.studies
     return Backup(path, at, stat.st_size, heads)
 
@@ -341,12 +341,17 @@ def _was_changed(source: Path, copy: Path) -> bool:
     A write-ahead log next to the backup counts as a change, since SQLite applies it to the copy.
     """
     try:
-        beside = BESIDE.validate_json(_beside(source).read_bytes())
+        beside = _read_beside(source)
         return beside.sha256 != file_hash(copy) or _is_filled(_ending(copy, "-wal"))
     except FileNotFoundError:
         return False
-    except ValueError:
+    except (OSError, ValueError):
         return True
+
+
+def _read_beside(path: Path) -> _Beside:
+    """What the file next to a backup says. Others may have placed it. Raises OSError, ValueError."""
+    return BESIDE.validate_json(host.read_placed(_beside(path)))
 
 
 def _ending(path: Path, ending: str) -> Path:

@@ -20,7 +20,7 @@ from sqlmodel import Session
 from triptych.errors import Conflict, NotFound
 from triptych.formats import zips
 from triptych.operations import sealed
-from triptych.storage import foreign_parts, sqlite_files
+from triptych.storage import foreign_parts, host, sqlite_files
 from triptych.storage.arrivals import arrivals
 from triptych.storage.models import Event, Study
 
@@ -85,8 +85,9 @@ def _in_file(path: Path) -> Iterator[EarlierHead]:
                 if name.rpartition("/")[2] in NAMING and archive.getinfo(name).file_size <= LARGEST_BYTES:
                     yield from _in_json(json.loads(zips.read(archive, name)))
     elif path.suffix in (".json", DUMP):
-        named = path.with_name(f"{path.name}.json") if path.suffix == DUMP else path
-        yield from _in_json(json.loads(named.read_text(encoding="utf-8")))
+        is_dump = path.suffix == DUMP
+        data = host.read_placed(path.with_name(f"{path.name}.json")) if is_dump else path.read_bytes()
+        yield from _in_json(json.loads(data))
     else:
         with path.open(encoding="utf-8") as file:
             text = file.read(LARGEST_BYTES)

@@ -17,13 +17,14 @@ from triptych.storage.sqlite_files import MAX_STEPS, unchanged
 # operators have numbers below 16384, and pg_depend does not list what depends on them.
 _IN_POSTGRES = """
 WITH ours AS (
-    SELECT tableoid, oid, relname, relkind, relrowsecurity FROM pg_class
+    SELECT tableoid, oid, relname, relkind, relrowsecurity, relpersistence FROM pg_class
     WHERE oid IN (SELECT to_regclass(name) FROM unnest(CAST(:tables AS text[])) AS name)
 )
 SELECT 'trigger', tgname FROM pg_trigger JOIN ours ON tgrelid = ours.oid WHERE NOT tgisinternal
 UNION SELECT 'rule', rulename FROM pg_rewrite JOIN ours ON ev_class = ours.oid WHERE relkind = 'r'
 UNION SELECT 'policy', polname FROM pg_policy JOIN ours ON polrelid = ours.oid
 UNION SELECT 'row security of', relname FROM ours WHERE relrowsecurity
+UNION SELECT 'unlogged table', relname FROM ours WHERE relpersistence <> 'p' -- a crash empties it
 UNION SELECT 'child table', child.relname FROM pg_inherits JOIN ours ON inhparent = ours.oid
     JOIN pg_class AS child ON child.oid = inhrelid
 UNION SELECT CASE relkind WHEN 'p' THEN 'partitioned table' WHEN 'f' THEN 'foreign table' ELSE 'view' END, relname

@@ -27,6 +27,7 @@ COMMUNITY_CLOUD = Path("/mount/src")  # where it puts an app
 ADVICE = "Give it to the user who runs the app, or set TRIPTYCH_HOME to another folder."
 RUNNING = "running.json"  # address and key of the running app, for scripts
 MAX_NOTE = 2000  # characters
+MAX_PLACED = 20 * 2**20  # bytes
 NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "sshfs", "fuse.sshfs", "9p", "davfs", "glusterfs", "ceph"}
 SYNCHRONISED = ("onedrive", "dropbox", "icloud", "google drive", "googledrive", "nextcloud", "com~apple~clouddocs")
 
@@ -53,6 +54,12 @@ def lock_in(home: Path) -> Path:
 def unfollowed(path: str, flags: int) -> int:
     """Opens a file but no link, with which another user could make us overwrite a file; does not wait for a pipe."""
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0), 0o666)
+
+
+def read_placed(path: Path) -> bytes:
+    """A small file that somebody else may have placed. Follows no link, waits for no pipe. Raises OSError."""
+    with open(path, "rb", opener=unfollowed) as file:
+        return file.read(MAX_PLACED) or b""  # None from an empty pipe
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,7 @@ def prepared_folder(path: Path, contents: Mapping[str, bytes]) -> Iterator[Calla
     with _named(path):
         target, exists = _new_or_empty(path)
         around = target if exists else target.parent
-        around.mkdir(parents=True, exist_ok=True)
+        _make_folders(around)
         # private, so that nobody can place a link in it; its files get the usual permissions of the person
         with tempfile.TemporaryDirectory(prefix=".triptych-", dir=around) as private:
             part = Path(private) / "part"
@@ -142,6 +142,15 @@ def prepared_folder(path: Path, contents: Mapping[str, bytes]) -> Iterator[Calla
                 with (part / name).open("xb") as file:  # follows no link, should another user have swapped the folder
                     file.write(content)
             yield partial(_put_in_place, part, target)
+
+
+def _make_folders(folder: Path) -> None:
+    """Make what is missing of a path. Raises OSError where a link has appeared on it, which `Path.mkdir` follows."""
+    for missing in reversed([each for each in (folder, *folder.parents) if not os.path.lexists(each)]):
+        with _opened(missing.parent) as around:
+            os.mkdir(missing if around is None else missing.name, dir_fd=around)
+    with _opened(folder):
+        pass
 
 
 def _new_or_empty(path: Path) -> tuple[Path, bool]:

@@ -38,6 +38,7 @@ PLAIN_HTTP = (
     "browser's sign-in cookie. To set up https see docs/deploying.md."
 )
 EVERYWHERE = (None, "", "0.0.0.0", "::")  # noqa: S104 (only compared with)
+OPEN_FILES = 65_536
 SHUTDOWN_SECONDS = 10.0  # for which a stopping server waits for transactions
 log = logging.getLogger("triptych.web")
 
@@ -50,6 +51,7 @@ def running(option: Callable[[str], Any]) -> Iterator[None]:
     UnsafeSettings, UnsafeDatabase if another server uses the file, DatabaseUnavailable.
     """
     os.umask(private.umask())
+    allow_open_files()
     # set before NumPy is loaded: idle threads of its linear algebra would take a processor from annotators
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     settings.ignore_build_date()
@@ -86,6 +88,17 @@ def running(option: Callable[[str], Any]) -> Iterator[None]:
         if lock:
             lock.close()
         log.info("Stopped.")
+
+
+def allow_open_files() -> None:
+    """Raise this process's limit of open files, often 1,024: one address may open 200 sockets of four files each."""
+    with suppress(ImportError, OSError, ValueError):  # Windows has no such limit, macOS another below this one
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        most = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
+        if 0 <= soft < most:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def limit_lines_of_pages() -> None:
