@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 import zipfile
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Barrier
@@ -24,6 +26,7 @@ from triptych.operations import arrival, capsule, earlier_head, verify
 from triptych.operations.arrival import Arrived
 from triptych.people import accounts
 from triptych.privacy import erasure
+from triptych.results.frame.upkeep import build_frame
 from triptych.storage import database, events
 from triptych.storage.database import reading, writing
 from triptych.storage.events import EventKind
@@ -265,6 +268,74 @@ def test_a_pseudonym_that_looks_like_anothers_is_refused(tmp_path, ready_sqlite,
 
     for engine in (first, fresh):
         engine.dispose()
+
+
+def made(session: Session, title: str) -> tuple[Study, Who]:
+    """A study with one annotation, and its annotator."""
+    study = lifecycle.create_study(session, lifecycle.StudyPlan(title=title), SMALL_RUBRIC, draft_items(3), "L-1")
+    lifecycle.set_state(session, study, StudyState.open, "L-1")
+    who = join(session, study, add_person(session, title))
+    submit(session, study, who)
+    return study, who
+
+
+def count_up(engine: Engine, number: int) -> None:
+    """Gives the newest row of every table but the rubric's this number, from which SQLite goes on."""
+    with closing(sqlite3.connect(str(engine.url.database))) as connection, connection:
+        for name in {table.name for table in arrival._numbered()} - {"rubric"}:
+            connection.execute(f'UPDATE "{name}" SET id = ? WHERE id = (SELECT max(id) FROM "{name}")', [number])  # noqa: S608
+
+
+@pytest.mark.parametrize("first", [3, 2**31 - 10_000])
+def test_numbers_go_on_where_those_here_end(tmp_path, ready_sqlite, first):
+    """Near the end of what PostgreSQL can count, a file would have used up the numbers of everybody's rows."""
+    away, fresh = (home(tmp_path / f"{name}.db", ready_sqlite) for name in ("away", "fresh"))
+    with writing(away) as session:
+        made(session, "before")
+    count_up(away, first + 100)
+    with writing(away) as session:
+        slug = made(session, "numbers")[0].slug
+    lead = lead_of(fresh, "Dr Fresh")
+
+    capsule.import_study(exported(away, slug, tmp_path / "numbers.zip"), fresh, lead)
+
+    with reading(fresh) as session:
+        assert max(session.scalar(select(func.max(table.c.id))) or 0 for table in arrival._numbered()) < 200
+        assert len(build_frame(session, lifecycle.by_slug(session, slug)).ratings) == 6
+    assert faults(fresh) == {slug: ""}
+    again = home(tmp_path / "again.db", ready_sqlite)
+    capsule.import_study(exported(fresh, slug, tmp_path / "again.zip"), again, lead_of(again, "Dr Again"))
+    assert faults(again) == {slug: ""}
+    for engine in (away, fresh, again):
+        engine.dispose()
+
+
+def test_numbers_far_apart_are_refused(tmp_path, ready_sqlite):
+    away, fresh = (home(tmp_path / f"{name}.db", ready_sqlite) for name in ("away", "fresh"))
+    with writing(away) as session:
+        study, who = made(session, "numbers")
+        made(session, "between")
+    count_up(away, 2 * arrival.LARGEST_SPAN)
+    with writing(away) as session:
+        submit(session, session.get_one(Study, study.id), who)
+    lead = lead_of(fresh, "Dr Fresh")
+    with pytest.raises(ImportRefused, match="row numbers are too far apart"):
+        capsule.import_study(exported(away, study.slug, tmp_path / "numbers.zip"), fresh, lead)
+    for engine in (away, fresh):
+        engine.dispose()
+
+
+def test_an_import_leaves_numbers_for_the_rows_of_others(journey, tmp_path, ready_sqlite):
+    fresh = home(tmp_path / "fresh.db", ready_sqlite)
+    lead = lead_of(fresh, "Dr Fresh")
+    with writing(fresh) as session:
+        made(session, "before")
+    count_up(fresh, arrival.LARGEST_NUMBER - 10)
+    with pytest.raises(ImportRefused, match="into a new database"):
+        capsule.import_study(journey.file, fresh, lead)
+    with writing(fresh) as session:
+        made(session, "after")
+    fresh.dispose()
 
 
 def contents(engine: Engine) -> list[tuple[str, int | None]]:

@@ -1,8 +1,8 @@
 """Imports a study from a file into a database that may contain others: completely or not at all.
 
-All row numbers are shifted by one offset beyond those in use, so the order of rows is preserved. The log is not
-changed; the arrival event states how to map it (`storage.arrivals`). People are imported as pseudonyms without an
-account. A pseudonym that is already taken here belongs to someone else, so the imported person gets a new one.
+All row numbers are shifted by one offset, to begin right after those in use, so the order of rows is preserved. The log
+is not changed; the arrival event states how to map it (`storage.arrivals`). People are imported as pseudonyms without
+an account. A pseudonym that is already taken here belongs to someone else, so the imported person gets a new one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from triptych.study import contents, lifecycle
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of
 
-LARGEST_NUMBER = 2**31 - 1  # largest row number on PostgreSQL
+LARGEST_NUMBER = 2**30  # that an import may use; PostgreSQL counts to twice as many, and everybody's rows need some
+LARGEST_SPAN = 50_000_000  # from a file's first row number to its last; rows of other studies may have been between
 LONGEST_PSEUDONYM = 80
 LEFT_BEHIND = ("rubric", "snapshot")  # not copied: the rubric may be here; reports can be made again
 PSEUDONYM = re.compile(r"[A-Z]+(-\w+)+", re.ASCII)
@@ -43,6 +44,11 @@ SHORT_WAIT, USUAL_WAIT = "SET LOCAL lock_timeout = 200", "SET LOCAL lock_timeout
 MOST_TRIES = 50
 NOT_AVAILABLE = "55P03"  # PostgreSQL's state of a lock that was not granted in time
 DEMO = "The file holds a demo study, which all leads of an installation lead and may delete. Nothing was imported."
+FAR_APART = f"The file's row numbers are too far apart: more than {LARGEST_SPAN:,}. Nothing was imported."
+NO_NUMBERS = (
+    "The row numbers of this database are so high that an import could use up those left for the rows of others. "
+    "Import the study into a new database. Nothing was imported."
+)
 REMOVALS = {Role.lead: EventKind.lead_removed, Role.viewer: EventKind.viewer_removed}
 UNUSABLE = (ValidationError, InvalidRubric, LookupError, ValueError, TypeError, AttributeError)
 
@@ -95,9 +101,10 @@ def _arrived(session: Session, old: Connection, who: Who) -> Arrived:
     own = (*_short_name(session, former), _rubric(session, old))
     _hold_still(session)
     _refuse_second(session, old)
-    shift = max(new.execute(select(func.coalesce(func.max(table.c.id), 0))).scalar_one() for table in _numbered())
+    numbers = _numbers(old, [table for table in _numbered() if table.name not in LEFT_BEHIND])
+    shift = _shift(numbers, _numbers(new, _numbered()).stop)
     names = _renamed(session, old)
-    home = _Home(shift, names, *own)
+    home = _Home(numbers, shift, names, *own)
     for table in move.TABLES:
         if table.name not in LEFT_BEHIND:
             _copy(old, new, table, former["slug"], home)
@@ -132,6 +139,23 @@ def _refuse_second(session: Session, old: Connection) -> None:
 @cache
 def _numbered() -> tuple[Table, ...]:
     return tuple(table for table in move.TABLES if table.autoincrement_column is not None)
+
+
+def _numbers(connection: Connection, tables: Iterable[Table]) -> range:
+    """From the first row number of these tables to the last."""
+    ends = [connection.execute(select(func.min(table.c.id), func.max(table.c.id))).one() for table in tables]
+    used = [number for pair in ends for number in pair if number is not None]
+    return range(max(1, min(used, default=1)), max(used, default=0) + 1)
+
+
+def _shift(numbers: range, free: int) -> int:
+    """What is added to the file's row numbers, so that they begin at the first free one. Raises ImportRefused."""
+    shift = free - numbers.start
+    if len(numbers) > LARGEST_SPAN:
+        raise ImportRefused(FAR_APART)
+    if numbers.stop + shift > LARGEST_NUMBER:
+        raise ImportRefused(NO_NUMBERS)
+    return shift
 
 
 def _hold_still(session: Session) -> None:
@@ -203,6 +227,7 @@ def _rubric(session: Session, old: Connection) -> int:
 class _Home:
     """How a study's rows are changed for this database."""
 
+    numbers: range  # of the file's rows
     shift: int
     renamed: Mapping[str, str]
     slug: str
@@ -220,8 +245,8 @@ class _Home:
         return moved | self._of_its_own(table, moved)
 
     def _grown(self, table: Table, number: int) -> int:
-        # a number below 1 could become the number of another study's row
-        if not 1 <= number <= LARGEST_NUMBER - self.shift:
+        # a smaller number could become the number of another study's row
+        if number not in self.numbers:
             raise ValueError(f"a row of {table.name} with the number {number}")
         return number + self.shift
 

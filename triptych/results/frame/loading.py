@@ -73,12 +73,11 @@ def load(
     answers = _arrays(session, _limited(_answers_of(*rated), only), ANSWERS)
     places = _arrays(session, _limited(_places_of(*rated), only), PLACES)
     explained = session.execute(_limited(_explained_of(*rated), only)).all()
-    assignments = pd.Index(work["assignment"])
-    rows = assignments.get_indexer(answers["assignment"])
+    rows = pd.Index(work["assignment"]).get_indexer(answers["assignment"])
     if (rows < 0).any():  # stored after the work was read; its event will be processed next time
         answers, rows = {name: column[rows >= 0] for name, column in answers.items()}, rows[rows >= 0]
     columns = {
-        **_placed(answers, rows, places, assignments),
+        **_placed(answers, places),
         **_answered(answers, lifecycle.design_of(session, study).criteria),
         **_explained(answers, explained),
     }
@@ -99,21 +98,17 @@ def _arrays(session: Session, statement: Select[*tuple[Any, ...]], kinds: dict[s
     return dict(zip(kinds, map(np.concatenate, zip(*parts, strict=True)), strict=True))
 
 
-def _placed(
-    answers: dict[str, np.ndarray], at: np.ndarray, places: dict[str, np.ndarray], assignments: pd.Index
-) -> dict[str, np.ndarray]:
-    """Position and system of each rating; `at` is the row of its assignment."""
+def _placed(answers: dict[str, np.ndarray], places: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Position and system of each rating."""
     of_item = np.isnan(answers["position"])
     position = np.where(of_item, 0, answers["position"]).astype(np.int64)
-    row = assignments.get_indexer(places["assignment"])
-    shape = (len(assignments), 1 + max(position.max(initial=0), places["position"].max(initial=0)))
-    systems, is_shown = np.full(shape, ABOUT_ITEM, dtype=np.int32), np.zeros(shape, dtype=bool)
-    here = row >= 0
-    systems[row[here], places["position"][here]] = places["system"][here]
-    is_shown[row[here], places["position"][here]] = places["order_known"][here]
+    width = 1 + max(position.max(initial=0), places["position"].max(initial=0))
+    slots = pd.Index(places["assignment"] * width + places["position"])
+    at = np.where(of_item, -1, slots.get_indexer(answers["assignment"] * width + position))
+    is_shown = np.append(places["order_known"], False)[at]
     return {
-        "position": np.where(of_item | ~is_shown[at, position], UNKNOWN_POSITION, position).astype(np.int16),
-        "system": np.where(of_item, ABOUT_ITEM, systems[at, position]).astype(np.int32),
+        "position": np.where(is_shown, position, UNKNOWN_POSITION).astype(np.int16),
+        "system": np.append(places["system"], np.int32(ABOUT_ITEM))[at],
     }
 
 
@@ -144,13 +139,12 @@ def _explained(answers: dict[str, np.ndarray], explained: Sequence[Any]) -> dict
 
 
 def _labels(numbers: np.ndarray, names: dict[int, str]) -> pd.Categorical:
-    """The numbers (0 or above) as categories with their names; a number without a name becomes missing."""
-    occurring = {number: names[number] for number in np.flatnonzero(np.bincount(numbers)).tolist() if number in names}
-    keys = sorted(set(occurring.values()))
-    code = np.full(int(numbers.max(initial=0)) + 1, -1)
-    for number, key in occurring.items():
-        code[number] = keys.index(key)
-    return pd.Categorical.from_codes(code[numbers], pd.Index(keys, dtype="str"))
+    """The numbers as categories with their names; a number without a name becomes missing."""
+    at, occurring = pd.factorize(numbers)
+    named = [names.get(number) for number in occurring.tolist()]
+    keys = sorted({key for key in named if key is not None})
+    code = np.array([-1 if key is None else keys.index(key) for key in named], dtype=np.int64)
+    return pd.Categorical.from_codes(code[at], pd.Index(keys, dtype="str"))
 
 
 def _stored_rows(session: Session, statement: Select[*tuple[Any, ...]]) -> Sequence[Any]:
