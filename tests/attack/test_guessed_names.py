@@ -9,7 +9,7 @@ import pytest
 from helpers.studies import SYSTEMS, add_person, draft_items, sure
 from sqlalchemy import select, update
 
-from triptych.errors import Conflict
+from triptych.errors import Conflict, ImportRefused
 from triptych.formats import read_items
 from triptych.formats.model import CandidateDraft, ItemFile
 from triptych.operations import frozen
@@ -34,6 +34,17 @@ def test_no_logged_hash_is_of_names_alone(engine, make_study):
 
         assert any("systems_seal" in (new or {}) for new in logged)
         assert contents.systems_hash(session, study) not in str(logged)
+
+
+@pytest.mark.parametrize("name", [SYSTEMS[0], "never heard of"])
+def test_a_lookalike_of_any_name_is_refused_alike(engine, make_study, name):
+    """Without a reason for the change nothing was logged, and the refusal showed whether the name was there."""
+    with writing(engine) as session:
+        study, lead, _ = make_study(session)
+        spelled = f"{name}\u200b"
+        file = read_items(f'item_id,cand:{spelled}\nnew,"a text"\n'.encode(), "more.csv")
+        with pytest.raises(ImportRefused, match="has invisible characters"):
+            design.amend(session, study, design.Parts(items=file), "", lead.pseudonym)
 
 
 def test_a_hash_of_an_earlier_version_is_withheld(engine, make_study):

@@ -125,7 +125,7 @@ def test_added_items_that_look_like_stored_ones_are_refused(sqlite_engine):
         lead, plan = add_person(session, "lead", Role.lead), lifecycle.StudyPlan(title="A study")
         stored = read((COMPOSED, COMPOSED))
         study = lifecycle.create_from_file(session, plan, SMALL_RUBRIC, stored, lead)
-        for pair, message in (((DECOMPOSED, COMPOSED), "ids look like"), (("2", DECOMPOSED), "looks like")):
+        for pair, message in (((DECOMPOSED, COMPOSED), "ids look like"), (("2", DECOMPOSED), "in several parts")):
             with pytest.raises(ImportRefused, match=message):
                 design.amend(session, study, design.Parts(items=read(pair)), "", lead.pseudonym)
 

@@ -17,7 +17,7 @@ from helpers.busy import come_in, make_busy
 from helpers.capsules import rebuilt, with_event, with_sql
 from helpers.ratings import submit
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join, sure
-from sqlalchemy import Engine, func, select, text
+from sqlalchemy import Engine, func, select, text, update
 from sqlmodel import Session
 
 from triptych.errors import Conflict, ImportRefused
@@ -30,7 +30,7 @@ from triptych.results.frame.upkeep import build_frame
 from triptych.storage import database, events
 from triptych.storage.database import reading, writing
 from triptych.storage.events import EventKind
-from triptych.storage.models import Comment, Event, Login, Membership, Person, Role, Study, StudyState
+from triptych.storage.models import Assignment, Comment, Event, Login, Membership, Person, Role, Study, StudyState
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 
@@ -453,3 +453,15 @@ def test_a_study_arrives_once_from_two_imports(postgres_engine, journey):
 
     with ThreadPoolExecutor(2) as threads:
         assert sorted(threads.map(bring, range(2))) == ["", SLUG]
+
+
+@pytest.mark.parametrize("odd", [{"arrangement": "upside_down"}, {"active_seconds": 1e308}])
+def test_work_with_values_that_no_report_knows_is_refused(sqlite_engine, make_study, odd):
+    """Such a study arrived, and its report or its pages ended in an error."""
+    with database.writing(sqlite_engine) as session:
+        study, _, people = make_study(session)
+        submit(session, study, people[0], full_answers())
+        arrival._refuse_unusable(session, study)
+        session.execute(update(Assignment).values(**odd))
+        with pytest.raises(arrival.UNUSABLE):
+            arrival._refuse_unusable(session, study)

@@ -48,7 +48,7 @@ def test_a_refused_start_gives_one_sentence(tmp_path, address, sentence):
     assert ".py" not in server.output()
 
 
-def test_a_server_may_open_as_many_files_as_the_system_allows():
+def test_a_server_raises_its_limit_of_open_files():
     """A usual shell allows 1,024, which the sockets of one address use up."""
     resource = pytest.importorskip("resource")
     before = resource.getrlimit(resource.RLIMIT_NOFILE)

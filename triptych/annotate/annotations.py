@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy import func, select
@@ -26,7 +26,7 @@ from triptych.errors import AlreadySubmitted, InvalidAnnotation, NotFound, OpenE
 from triptych.languages import language
 from triptych.languages.language import _, message
 from triptych.people.membership import AnnotatorMembership
-from triptych.rubric.answers import CheckedAnswers, Text, check_answers, parse_answers
+from triptych.rubric.answers import Arrangement, CheckedAnswers, Text, check_answers, parse_answers
 from triptych.storage import events, writes
 from triptych.storage.events import EventKind
 from triptych.storage.models import SEEN, Assignment, AssignmentState, Purpose, Study, Submission, TextView
@@ -73,7 +73,7 @@ class SubmitMessage(FinalMessage):
     """arrangement: how the responses were shown at submission; None where only one way is possible."""
 
     answers: dict[str, Any]
-    arrangement: Literal["side_by_side", "one_at_a_time"] | None = None
+    arrangement: Arrangement | None = None
 
 
 class SetAsideMessage(FinalMessage):

@@ -22,12 +22,26 @@ from sqlmodel import Session
 
 from triptych.annotate.outcomes import LATER, HowItEnded, how_it_ended
 from triptych.errors import Conflict, ImportRefused, InvalidRubric
+from triptych.formats.ratings.model import LONGEST_SECONDS
 from triptych.operations import move, verify
 from triptych.people import passcodes, roster
+from triptych.rubric.answers import Arrangement, MarkUnit
 from triptych.storage import events
 from triptych.storage.arrivals import OF_NUMBERED
 from triptych.storage.events import EventKind
-from triptych.storage.models import Comment, Event, EventDetail, Membership, Person, Role, RubricText, Study, StudyState
+from triptych.storage.models import (
+    Assignment,
+    Comment,
+    Event,
+    EventDetail,
+    Highlight,
+    Membership,
+    Person,
+    Role,
+    RubricText,
+    Study,
+    StudyState,
+)
 from triptych.storage.unavailable import BUSY, DatabaseBusy, is_unavailable
 from triptych.study import contents, lifecycle
 from triptych.study.persons import Who
@@ -50,6 +64,7 @@ NO_NUMBERS = (
     "Import the study into a new database. Nothing was imported."
 )
 REMOVALS = {Role.lead: EventKind.lead_removed, Role.viewer: EventKind.viewer_removed}
+UNITS, ARRANGED = TypeAdapter(list[MarkUnit]), TypeAdapter(list[Arrangement])
 UNUSABLE = (ValidationError, InvalidRubric, LookupError, ValueError, TypeError, AttributeError)
 
 
@@ -314,6 +329,19 @@ def _refuse_unusable(session: Session, study: Study) -> None:
     logged = select(Event.kind, EventDetail.old, EventDetail.new).join(EventDetail, EventDetail.event_id == Event.id)
     for kind, old, new in session.execute(logged.where(Event.study_id == study.id)):
         _refuse_odd_values(kind, {} if old is None else old, {} if new is None else new)
+    _refuse_odd_work(session, study)
+
+
+def _refuse_odd_work(session: Session, study: Study) -> None:
+    """Raises one of UNUSABLE for values of annotations of which reports and pages know a few."""
+    of_study = Assignment.study_id == study.id
+    marks = select(Highlight.unit).join(Assignment, Assignment.id == Highlight.assignment_id)
+    UNITS.validate_python(session.scalars(marks.where(of_study, Highlight.unit.is_not(None)).distinct()).all())
+    shown = select(Assignment.arrangement).where(of_study, Assignment.arrangement.is_not(None))
+    ARRANGED.validate_python(session.scalars(shown.distinct()).all())
+    seconds = session.scalar(select(func.max(func.abs(Assignment.active_seconds))).where(of_study)) or 0
+    if seconds > LONGEST_SECONDS:
+        raise ValueError(f"{seconds:g} seconds of work on one item")
 
 
 def _refuse_odd_values(kind: str, old: Any, new: Any) -> None:

@@ -24,6 +24,7 @@ MAX_TEXT = 10_000
 Text = Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(lambda text: text.replace("\x00", ""))]
 Name = Annotated[str, Field(max_length=60)]
 MarkUnit = Literal["letters", "words"]
+Arrangement = Literal["side_by_side", "one_at_a_time"]  # of the responses of an item
 
 
 class DraftPart(BaseModel):

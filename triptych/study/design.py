@@ -244,6 +244,12 @@ def _refuse_repeated(session: Session, study: Study, file: ItemFile, replace_ite
         raise ImportRefused(f"The study already has items whose ids look like these: {', '.join(twice[:5])}{more}.")
     systems = {seen_as(name): name for name in session.scalars(select(System.name).where(System.study_id == study.id))}
     for name in () if replace_items else file.systems:
+        # whatever the study's names are: a refusal of some spellings only would show which name was guessed
+        if study.unblinded_at is None and name not in systems.values() and seen_as(name) != name:
+            raise ImportRefused(
+                f"{spelled(name)} has invisible characters, or letters in several parts. In a blind study only a name "
+                "that it has already may be written like this."
+            )
         if systems.get(seen_as(name), name) != name:
             raise ImportRefused(
                 f"The study has a system that looks like {spelled(name)}, but is written differently. Use the same "

@@ -18,6 +18,7 @@ Key = TypeVar("Key", str, tuple[str, str])
 
 UNKNOWN_SYSTEM = "unknown"
 NO_VALUE = "{n} empty rating(s) are left out: what was not answered has no row."
+LONGEST_SECONDS = 1e9  # of work on an item; sums of larger numbers could overflow
 FREE_TEXT = "{n} free text(s) are kept as the explanation of the rating they name or belong to, or as a note."
 
 
@@ -268,7 +269,7 @@ def whole(value: Json) -> int | None:
 def seconds_of(value: Json) -> float:
     """Seconds as a number ≥ 0; 0 where they are not known."""
     seconds = _as_float(value)
-    return seconds if seconds is not None and 0 <= seconds < float("inf") else 0
+    return seconds if seconds is not None and 0 <= seconds <= LONGEST_SECONDS else 0
 
 
 def _as_float(value: Json) -> float | None:
