@@ -385,6 +385,12 @@ def test_imported_simulated_annotators_take_no_places(imported):
     assert verify.verify(session, study).differences == ()
 
 
+def test_more_systems_than_can_be_compared_are_refused():
+    rows = "".join(f"1,s{n},a,fluency,1\n" for n in range(201))
+    problems = together("item_id,system,annotator,criterion,value\n" + rows).problems
+    assert "201 systems; at most 200 can be compared" in "\n".join(map(str, problems))
+
+
 @pytest.mark.parametrize("stays_open", [False, True])
 def test_imported_ratings_are_complete_unless_the_study_stays_open(imported, stays_open):
     study, _, session = imported(together(ROWS, items=ITEMS), stays_open=stays_open, raters=3)

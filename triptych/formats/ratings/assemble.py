@@ -35,6 +35,7 @@ from triptych.rubric.scales import KEY, Choice, NumberScale
 Place = tuple[str, str, str, str, str | None, str]  # kind, annotator, item, repeat, system, criterion
 StoredValue = tuple[float | None, str | None, bool]  # number, option, missing
 MAX_POSITIONS = 6
+MAX_SYSTEMS = 200  # every pair of them is tested
 MAX_TWICE = 5  # repeated ratings that are listed individually
 POSITION = re.compile(r"#(\d{1,3})")  # a system identified by its place among an item's candidates
 PLURAL = re.compile(r"s\b")
@@ -216,6 +217,9 @@ def _check_names(files: Sequence[FinishedRatings], items: ItemFile | None, findi
         for unit in (*file.ratings, *file.highlights, *file.notes):
             places.setdefault(("id", unit.item), (file.name, unit.row))
             places.setdefault(("system", unit.system or UNKNOWN_SYSTEM), (file.name, unit.row))
+    systems = sum(kind == "system" for kind, _ in places)
+    if systems > MAX_SYSTEMS:
+        findings.error(f"The files name {systems:,} systems; at most {MAX_SYSTEMS} can be compared.")
     lookalikes = {"id": Lookalikes(), "system": Lookalikes()}
     for (kind, name), (where, row) in places.items():
         problem = fault_of(name) or lookalikes[kind].clash(name, f"row {row} of {where}")
