@@ -168,21 +168,8 @@ def test_work_excluded_before_the_closing_fills_no_plan(half_done):
     assert StudyAnalysis(seen, Counted(), NAMES).collection.filled == 4
 
     exclude(session, study, people[0])
-
-    assert collected(session, study).filled == 4
-
-
-def test_people_excluded_again_after_the_closing_fill_no_plan(half_done):
-    """A membership holds only the last exclusion, which came after the closing."""
-    session, study, lead, people = half_done
-    for _ in range(4):
-        submit(session, study, people[1], full_answers())
-    exclude(session, study, people[1])
-    log_look(session, study, 4, 8, lead.pseudonym)
-    lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
-
     exclude(session, study, people[1], out=False)
-    exclude(session, study, people[1])
+    exclude(session, study, people[1])  # a membership holds only this exclusion, after the closing
 
     assert (collected(session, study).filled, collected(session, study).interim) == (4, True)
 
