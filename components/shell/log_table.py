@@ -12,7 +12,7 @@ import streamlit as st
 from components.shell.words import NONE
 from triptych.annotate.logged import LoggedHighlight, LoggedRating
 from triptych.operations.verify import Verdict
-from triptych.rubric.answers import LETTERS
+from triptych.rubric.answers import letter
 from triptych.stats.numbers import counted
 from triptych.storage.events import UNREADABLE, Entry, EventFilters
 
@@ -149,7 +149,7 @@ PARTS: dict[str, Callable[[list[Any]], dict[str, str]]] = {
 
 
 def _place(position: int | None) -> str:
-    return "the item" if position is None else f"Response {LETTERS[position]}"
+    return "the item" if position is None else f"Response {letter(position)}"
 
 
 def head(number: int, last_hash: str) -> None:

@@ -28,6 +28,7 @@ from triptych.formats.ratings.model import in_group
 from triptych.formats.ratings_csv import RATINGS_HEADER
 from triptych.operations import verify
 from triptych.people import accounts
+from triptych.privacy import personal_data
 from triptych.reports.build import build_report
 from triptych.results.criterion import criterion_ratings
 from triptych.results.frame.counted import counted_ratings
@@ -383,6 +384,18 @@ def test_imported_simulated_annotators_take_no_places(imported):
     assert verify.verify(session, study).differences == ()
     exclusions.exclude(session, study, robot.pseudonym, "no person", "L-1")
     assert verify.verify(session, study).differences == ()
+
+
+def test_data_of_more_responses_than_letters_are_shown(imported):
+    """The file about an annotator ended in an error."""
+    rows = "".join(f"1,s{n},p1,fluency,{n % 2}\n" for n in range(9))
+    study, _, session = imported(together("item_id,system,annotator,criterion,value\n" + rows))
+    annotator = session.scalars(select(Person).where(Person.name == "p1")).one()
+
+    data = personal_data.of_member(session, study, annotator.pseudonym)
+
+    (work,) = data["studies"][0]["annotations"]
+    assert {rating["response"] for rating in work["ratings"]} == {*"ABCDEF", "7", "8", "9"}
 
 
 def test_more_systems_than_can_be_compared_are_refused():

@@ -321,7 +321,7 @@ def test_an_edit_is_shown_rating_by_rating():
         ("ratings", [1]),
         ("ratings", [["x"]]),
         ("ratings", [[0, "fluency", "x", None, False, [], ""]]),
-        ("ratings", [[99, "fluency", 1, None, False, [], ""]]),
+        ("ratings", [["x", "fluency", 1, None, False, [], ""]]),
         ("highlights", [[0, "x", 0, 6, "good", ""]]),
         ("set_aside", ["x"]),
     ],

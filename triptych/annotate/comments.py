@@ -22,7 +22,7 @@ from triptych.errors import Conflict, NotAllowed, NotFound
 from triptych.languages.language import _
 from triptych.people import roster
 from triptych.people.membership import locked_membership
-from triptych.rubric.answers import LETTERS
+from triptych.rubric.answers import letter
 from triptych.storage import events
 from triptych.storage.answers import select_answers
 from triptych.storage.events import EventKind
@@ -234,7 +234,7 @@ def _ratings_of(session: Session, work: Assignment) -> list[GivenRating]:
         .order_by(StoredCriterion.position, Rating.position)
     )
     return [
-        GivenRating("" if place is None else LETTERS[place], title, option if number is None else f"{number:g}")
+        GivenRating("" if place is None else letter(place), title, option if number is None else f"{number:g}")
         for place, title, number, option in session.execute(answers)
         if number is not None or option is not None
     ]

@@ -34,7 +34,7 @@ from triptych.annotate.reservations import takes_places
 from triptych.operations import frozen, sealed
 from triptych.operations.fold import fold, hidden_mark
 from triptych.operations.folded import FoldedAnswer, FoldedStudy, FoldedWork
-from triptych.rubric.answers import LETTERS
+from triptych.rubric.answers import letter
 from triptych.stats.numbers import counted
 from triptych.storage import events, foreign_parts, sqlite_files
 from triptych.storage.events import BrokenChain
@@ -376,7 +376,7 @@ def _of_assignment(there: Row, here: Row, complete: bool) -> Iterator[str]:
 
 def _keyed(name: str, there: Mapping[Any, Row], here: Mapping[Any, Row], complete: bool) -> Iterator[str]:
     for key in there.keys() | here.keys():
-        called = name.format(LETTERS[key] if isinstance(key, int) and 0 <= key < len(LETTERS) else key)
+        called = name.format(letter(key) if isinstance(key, int) else key)
         if key not in there or key not in here:
             yield f"{called} {'is not in the log' if key not in there else 'is gone, the log has it'}."
             continue
@@ -429,9 +429,7 @@ def _spoken(value: Any) -> str:
 
 
 def _place(position: int | None) -> str:
-    if position is None:
-        return "the item"
-    return f"Response {LETTERS[position]}" if position < len(LETTERS) else f"slot {position}"
+    return "the item" if position is None else f"Response {letter(position)}"
 
 
 # Derived columns

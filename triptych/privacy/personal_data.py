@@ -25,7 +25,7 @@ from triptych.formats.long_csv import Cell, write_csv
 from triptych.people import roster, tokens
 from triptych.people.panels import panels_of
 from triptych.privacy import withdrawal
-from triptych.rubric.answers import LETTERS
+from triptych.rubric.answers import letter
 from triptych.storage.answers import select_answers
 from triptych.storage.models import (
     Access,
@@ -289,7 +289,7 @@ def _set_aside(session: Session, own_work: ColumnElement[bool]) -> dict[int, dic
 
 
 def _letter(position: int | None) -> str:
-    return "" if position is None else LETTERS[position]
+    return "" if position is None else letter(position)
 
 
 def _time(at: datetime | None) -> str | None:

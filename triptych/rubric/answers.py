@@ -27,6 +27,11 @@ MarkUnit = Literal["letters", "words"]
 Arrangement = Literal["side_by_side", "one_at_a_time"]  # of the responses of an item
 
 
+def letter(position: int) -> str:
+    """By which a response is called; a number where an import compares more responses than there are letters."""
+    return LETTERS[position] if 0 <= position < len(LETTERS) else f"{position + 1}"
+
+
 class DraftPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from triptych.results.frame.model import ABOUT_ITEM, Frame
-from triptych.rubric.answers import LETTERS
+from triptych.rubric.answers import letter
 from triptych.storage.models import AssignmentState
 
 MARKS = ("missing", "surplus", "excluded", "after unblinding", "explained")
@@ -74,7 +74,7 @@ def ratings_table(frame: Frame, filters: Filters, names: dict[int, str], page: P
             "Annotator": newest["annotator"].astype(str),
             "Item": newest["item"].astype(str),
             "System": [names.get(code, "") for code in newest["system"]],
-            "Response": [LETTERS[at] if at >= 0 else "" for at in newest["position"]],
+            "Response": [letter(at) if at >= 0 else "" for at in newest["position"]],
             "Criterion": [titles[key] for key in newest["criterion"]],
             "Value": _written_values(newest),
             "Reasons": newest["reasons"].astype("str").str.replace(",", ", "),
