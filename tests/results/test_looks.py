@@ -19,6 +19,7 @@ from triptych import clock
 from triptych.exchange import judge_scores
 from triptych.exchange.judge_scores import JudgeScore
 from triptych.participants.watching import watched
+from triptych.reports.numbers import Book
 from triptych.results.frame.collection import Planned
 from triptych.results.frame.model import Counted, Frame
 from triptych.results.frame.upkeep import build_frame, frame_of
@@ -96,6 +97,7 @@ def test_estimates_without_tests_were_chosen_before_launch():
         == "Interim: estimates without tests until collection is over, as decided before launch."
     )
     assert early.family == "Nothing is tested before collection is over."
+    assert Book.of(early).reasons("study", "clear below") == (early.family,)  # was printed as p < 0.001
     over = analysed(crossed(30, 8, gap=2.0), planned(240), interim_bound=0)
     assert over.contrasts[0].clear
 

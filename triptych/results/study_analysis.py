@@ -22,7 +22,7 @@ from triptych.results.frame.model import Counted, Frame, StudyName
 from triptych.results.judges import metrics_in
 from triptych.results.texts import Texts
 from triptych.stats.analysis.annotators import Worker
-from triptych.stats.analysis.collection import Collected
+from triptych.stats.analysis.collection import NOT_TESTED, Collected
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.analysis.ratings import Ratings
 from triptych.stats.analysis.study import LengthOf, StudyNumbers, length_of
@@ -157,7 +157,7 @@ class StudyAnalysis(StudyNumbers):
         if self._undeclared:
             return UNDECLARED_SLICE
         if self.collection.untested:
-            return "Nothing is tested before collection is over."
+            return NOT_TESTED
         titles = {key: self.title(key) for key in self.compared}
         return family_of(self.contrasts, titles, bool(self.declared))
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 CLEAR = 0.05
 INTERIM = 0.001  # Holm's p below which a difference is clear before the planned annotations are in
+NOT_TESTED = "Nothing is tested before collection is over."
 
 
 @dataclass(frozen=True)

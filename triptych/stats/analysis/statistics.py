@@ -11,6 +11,7 @@ from ..equivalence import Equivalence
 from ..intervals import Estimate, Interval
 from ..numbers import written
 from ..undefined import Undefined
+from .collection import NOT_TESTED, Collected
 from .systems import within
 
 VALUE = "value"  # a share where the criterion's numbers are shares, else a number
@@ -211,6 +212,11 @@ def _equal_limits(contrast: Any) -> Limits | None:
     return (tested.low, tested.high) if isinstance(tested, Equivalence) else None
 
 
+def _bound(study: Any) -> float | Undefined:
+    collected: Collected = study.collection
+    return Undefined(NOT_TESTED) if collected.untested else collected.bound
+
+
 STUDY = (
     Statistic("annotations", "count", "n_annotations"),
     Statistic("ratings", "count", "n_ratings"),
@@ -219,7 +225,7 @@ STUDY = (
     Statistic("planned annotations", "count", "collection.planned"),
     Statistic("planned annotations in", "count", "collection.filled"),
     Statistic("looks before the end", "count", "collection.looks"),
-    Statistic("clear below", "p", "collection.bound"),
+    Statistic("clear below", "p", _bound),
 )
 SYSTEM = (
     Statistic("n", "count", "n", "n"),
