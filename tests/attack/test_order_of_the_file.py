@@ -60,9 +60,7 @@ def test_findings_that_tie_are_in_the_order_of_numbers(blind_studies):
         for item in draft_items(4)
     ]
     for study in blind_studies(items):
-        with database.reading(web_engine()) as session:
-            findings = [finding.text for finding in linter.lint_study(session, study)]
-        assert [text for text in findings if "same text for" in text] == [
+        assert _findings(study, "same text for") == [
             f"System {number} has the same text for 4 items." for number in (1, 2, 3)
         ]
 
@@ -73,11 +71,14 @@ def test_equal_systems_are_named_in_the_order_of_numbers(blind_studies):
         for item in draft_items(6)
     ]
     for study in blind_studies(items):
-        with database.reading(web_engine()) as session:
-            findings = [finding.text for finding in linter.lint_study(session, study)]
-        assert [text.partition(" have")[0] for text in findings if "have the same text" in text] == [
+        assert [text.partition(" have")[0] for text in _findings(study, "have the same text")] == [
             f"System {first} and System {second}" for first, second in ((1, 2), (1, 3), (2, 3))
         ]
+
+
+def _findings(study, words: str) -> list[str]:
+    with database.reading(web_engine()) as session:
+        return [finding.text for finding in linter.lint_study(session, study) if words in finding.text]
 
 
 def _numbers(study, view: str) -> list[int]:
