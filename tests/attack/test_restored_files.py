@@ -70,6 +70,19 @@ def test_a_backup_that_would_change_later_rows_is_refused(sqlite_engine, study, 
         backup.restore(sqlite_engine, given, ACTOR, alone=True)
 
 
+def test_a_backup_without_a_rule_of_ours_is_refused(sqlite_engine, study, tmp_path):
+    changed = tmp_path / "changed.db"
+    shutil.copy(backup.make(sqlite_engine).path, changed)
+    rule = "FOREIGN KEY(study_id) REFERENCES study (id) ON DELETE CASCADE,"
+    run_on(
+        changed,
+        "PRAGMA writable_schema = 1",
+        f"UPDATE sqlite_master SET sql = replace(sql, '{rule}', '') WHERE name = 'event'",
+    )
+    with pytest.raises(BackupFailed, match="has the table 'event' in a form which this program never creates"):
+        backup.restore(sqlite_engine, changed, ACTOR, alone=True)
+
+
 def test_edited_rows_of_a_backup_are_reported(sqlite_engine, study, tmp_path, capsys):
     """Without the file beside it only its rows can show that somebody edited it."""
     edited = tmp_path / "edited.db"

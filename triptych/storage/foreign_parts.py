@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections import Counter
 from contextlib import AbstractContextManager, closing
+from functools import reduce
+from operator import and_, or_
 from pathlib import Path
 
 from sqlalchemy import Connection, text
@@ -71,31 +74,36 @@ LONGEST_STATEMENT = 10_000  # characters that define a table
 def in_file(path: Path, *ours: Path) -> list[str]:
     """A sentence about each table, index or view of an SQLite file with a part that is in none of our databases.
 
+    Also about each table that lacks a part which is in all of them; an index that is missing changes no row.
+
     A view, column, index or constraint that computes something can take any amount of memory and time when it is used;
     nothing but the schema is read here. Raises sqlite3.Error for a schema much longer than ours.
     """
     # parts of our own may still be in their write-ahead logs, if the disk is full
     written = [_fragments(closing(sqlite3.connect(own))) for own in ours]
-    unknown = _fragments(unchanged(path)).difference(*written)
+    theirs = _fragments(unchanged(path))
+    unknown = theirs - reduce(or_, written)
+    missing = reduce(and_, written) - theirs  # such as a foreign key
+    differing = {part[:2] for part in unknown} | {part[:2] for part in missing if part[0] == "table"}
     return [
         f"The database has the {kind} {name!r} in a form which this program never creates."
-        for kind, name in sorted({(kind, name) for kind, name, _ in unknown})
+        for kind, name in sorted(differing)
     ]
 
 
-def _fragments(opened: AbstractContextManager[sqlite3.Connection]) -> set[tuple[str, str, str]]:
-    """(type, name, part) of all that a file defines, in no order, which depends on the migrations that were run.
+def _fragments(opened: AbstractContextManager[sqlite3.Connection]) -> Counter[tuple[str, str, str]]:
+    """How often each (type, name, part) is in what a file defines; their order depends on the migrations that were run.
 
     Parts are the pieces of the SQL definition between brackets and commas.
     """
     with opened as file:
         file.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, LONGEST_STATEMENT)
         file.set_progress_handler(lambda: 1, MAX_STEPS)
-        return {
+        return Counter(
             (kind, name, " ".join(fragment.split()))
             for kind, name, sql in file.execute(_SCHEMA)
             for fragment in _FRAGMENT_ENDS.split(sql)
-        }
+        )
 
 
 _COMPUTING = re.compile(r"\b(AS|VIRTUAL)\b", re.IGNORECASE)  # in views, computed columns and virtual tables
