@@ -377,7 +377,7 @@ def sign_in_by(identify: Callable[[], Person | tuple[Person, str]], study: str =
         person, code = result if isinstance(result, tuple) else (result, None)
         with writing() as session:
             languages.carry(session, person, recall(CHOSEN_LANGUAGE))
-            return Arrival(logins.issue_sign_in_ticket(session, person), code, study)
+            return Arrival(logins.issue_sign_in_ticket(session, person, identity()), code, study)
 
     arrival = _unless_too_often(command)
     if arrival:

@@ -214,10 +214,10 @@ def served(tmp_path_factory, forked) -> Iterator[Served]:
     engine.dispose()
 
 
-def ticket(served: Served) -> str:
+def ticket(served: Served, identity: str) -> str:
     engine = database.open_engine(f"sqlite:///{served.world.home / 'triptych.db'}")
     with database.writing(engine) as session:
-        secret = logins.issue_sign_in_ticket(session, session.get_one(Person, served.lead))
+        secret = logins.issue_sign_in_ticket(session, session.get_one(Person, served.lead), identity)
     engine.dispose()
     return secret
 
@@ -226,22 +226,31 @@ def by_proxy(identity: str) -> dict[str, str]:
     return {"X-Remote-User": identity, "X-Triptych-Proxy": SECRET}
 
 
-def arrive(served: Served, says: dict[str, str]) -> dict[str, str]:
-    """The Cookie header of the lead, who signed in while the proxy said this about them."""
+def redeem(served: Served, ticket: str, says: dict[str, str]) -> tuple[int, dict[str, str]]:
+    """The answer's status, and the Cookie header of a visitor of whom the proxy says this."""
     connection = http.client.HTTPConnection(served.server.url.removeprefix("http://"), timeout=20)
-    connection.request(
-        "POST", "/auth/ticket", headers={**our_headers(served.server.url), **says, "X-Triptych-Ticket": ticket(served)}
-    )
+    sent = {**our_headers(served.server.url), **says, "X-Triptych-Ticket": ticket}
+    connection.request("POST", "/auth/ticket", headers=sent)
     answer = connection.getresponse()
-    assert answer.status == 200, answer.read()
     crumbs = [SimpleCookie(line) for line in answer.headers.get_all("Set-Cookie", [])]
     connection.close()
-    return cookie({name: crumb.value for jar in crumbs for name, crumb in jar.items()})
+    return answer.status, cookie({name: crumb.value for jar in crumbs for name, crumb in jar.items()})
+
+
+def test_a_ticket_counts_only_for_the_identity_of_its_page(served):
+    """A page still open on a shared computer: the next visitor clicked *Continue as ada@uni.example*."""
+    of_ada = ticket(served, "ada@uni.example")
+
+    assert redeem(served, of_ada, by_proxy("eve@uni.example"))[0] == 403
+    assert redeem(served, of_ada, {})[0] == 403
+    assert redeem(served, f"ada@uni.example {of_ada}", {})[0] == 403
+    assert redeem(served, of_ada, by_proxy("ada@uni.example"))[0] == 200
 
 
 def test_pages_sockets_and_routes_agree_on_whose_cookie_counts(served):
     """The same cookie from its own visitor, from somebody else, and past the single sign-on."""
-    own = arrive(served, by_proxy("ada@uni.example"))
+    status, own = redeem(served, ticket(served, "ada@uni.example"), by_proxy("ada@uni.example"))
+    assert status == 200
     file = f"/export/{served.world.slug}/ratings.csv"
     visitors = [by_proxy("ada@uni.example"), by_proxy("eve@uni.example"), {}]
 

@@ -30,10 +30,12 @@ PASSCODE_LIFE = timedelta(minutes=15)  # within which a lead need not type it ag
 SIGNED_OUT = message("You are signed out. Sign in again; what you wrote is kept in this browser.")
 
 
-def issue_ticket(session: Session, kind: TicketKind, life: timedelta, person_id: int | None) -> str:
-    """The secret of a new ticket, which works once within this time."""
+def issue_ticket(
+    session: Session, kind: TicketKind, life: timedelta, person_id: int | None, *, before: str = ""
+) -> str:
+    """The secret of a new ticket, which works once within this time, with the text `before` in front of it."""
     secret = passcodes.new_secret()
-    hashed = passcodes.secret_hash(secret)
+    hashed = passcodes.secret_hash(before + secret)
     session.add(Ticket(kind=kind, person_id=person_id, secret_hash=hashed, expires_at=clock.now() + life))
     session.flush()
     return secret
@@ -54,24 +56,25 @@ def mark_used(session: Session, kind: TicketKind, secret: str) -> int | None:
     return used.person_id
 
 
-def issue_sign_in_ticket(session: Session, person: Person) -> str:
-    """A secret that becomes a login once, within 30 seconds. The person's identity must have been checked.
+def issue_sign_in_ticket(session: Session, person: Person, identity: str = "") -> str:
+    """A secret that becomes a login once, within 30 seconds. It must have been checked who they are.
 
-    Raises NotAllowed if their passcode was changed since.
+    identity: of the visitor, with single sign-on; on a shared computer the next one may click in a page that is still
+    open. Raises NotAllowed if their passcode was changed since.
     """
     stored = session.execute(select(Person.passcode_hash).where(Person.id == person.id)).scalar()
     if stored != person.passcode_hash:
         raise NotAllowed("This passcode was changed a moment ago. Please sign in again.")
     old = (Ticket.kind == TicketKind.sign_in) & (Ticket.expires_at < clock.now())
     session.execute(delete(Ticket).where(old))
-    return issue_ticket(session, TicketKind.sign_in, TICKET_LIFE, person.id)
+    return issue_ticket(session, TicketKind.sign_in, TICKET_LIFE, person.id, before=f"{identity} ")
 
 
-def use_ticket(session: Session, secret: str) -> str:
+def use_ticket(session: Session, secret: str, identity: str = "") -> str:
     """Turns a ticket into a login; returns the login's secret, for the cookie. The person's oldest logins end if they
-    have too many. Raises NotAllowed.
+    have too many. Raises NotAllowed, also for a visitor of another identity than the ticket's.
     """
-    person = session.get(Person, mark_used(session, TicketKind.sign_in, secret))
+    person = session.get(Person, mark_used(session, TicketKind.sign_in, f"{identity} {secret}"))
     if person is None or person.disabled_at is not None:
         raise NotAllowed(_("This account is disabled. Ask the lead of your study."))
     login_secret, now = passcodes.new_secret(), clock.now()

@@ -176,10 +176,10 @@ async def use_ticket(request: Request) -> JSONResponse:
 
 
 def _sign_in(request: Request, ticket: str) -> JSONResponse:
-    previous = current_login(request)
+    previous, identity = current_login(request), identity_in(request.headers)
     try:
         with writing(web_engine()) as session:
-            secret = logins.use_ticket(session, ticket)
+            secret = logins.use_ticket(session, ticket, identity)
             who = logins.signed_in(session, secret)
             viewers.refuse_both_sides(session, who, browser_in(request.cookies, is_https(request)).people)
             if previous is not None:
@@ -189,7 +189,7 @@ def _sign_in(request: Request, ticket: str) -> JSONResponse:
     answer = _answer(200, "Signed in.")
     https = is_https(request)
     browser = _browser_value(browser_in(request.cookies, https), who.person_id)
-    cookie = cookie_value(secret, identity_in(request.headers))
+    cookie = cookie_value(secret, identity)
     _set(answer, COOKIE, cookie, int(logins.LOGIN_LIFE.total_seconds()), https)
     _set(answer, BROWSER_COOKIE, browser, BROWSER_SECONDS, https)
     return answer
