@@ -17,7 +17,7 @@ who = state.require("viewer")
 with watched_study(who, "Items") as (session, study):
     scope, view = Counted(kinds_by_default(study)), watched(session, study)
     analysis = analyse(view.frame, scope, system_names(session, study))
-    lines = item_review.lines(session, study, analysis.disagreement, scope)
+    lines = view.lines(item_review.lines(session, study, analysis.disagreement, scope))
 if not lines:
     st.info("This study has no items yet.")
     st.stop()

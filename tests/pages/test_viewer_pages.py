@@ -14,8 +14,10 @@ from triptych.people import invitations, links, viewers
 from triptych.results import adjudication, looking
 from triptych.storage import database, events
 from triptych.storage.events import EventKind
-from triptych.storage.models import Kind, Person, Role
+from triptych.storage.models import Kind, Person, Role, Study
 from triptych.storage.unavailable import BUSY, DatabaseBusy
+from triptych.study import design
+from triptych.study.design import Parts
 from triptych.study.persons import Who
 from triptych.web.session import web_engine
 
@@ -78,6 +80,19 @@ def test_no_page_of_a_viewer_shows_a_pseudonym_or_explanation(monkeypatch, world
     assert "What to do next" in [part.value for part in opened(monkeypatch, viewer, "results").subheader]
     assert "Decided by a lead (1 item)" in everything(opened(monkeypatch, viewer, "results"))
     assert "Annotator 2" in everything(opened(monkeypatch, viewer, "items"))
+
+
+def test_a_viewer_reads_why_an_item_was_taken_out_without_pseudonyms(monkeypatch, world):
+    study, (lead, *people), viewer = world
+    with database.writing(web_engine()) as session:
+        why = f"{people[1].pseudonym} could not open the picture"
+        design.amend(session, session.get_one(Study, study.id), Parts(retire=("item-1",)), why, lead.pseudonym)
+    app = opened(monkeypatch, viewer, "items")
+    app.session_state[f"view-{study.slug}"] = "all"
+    app.run()
+
+    assert "Annotator 2 could not open the picture" in everything(app)
+    assert people[1].pseudonym not in everything(app)
 
 
 def test_a_viewer_reads_that_ratings_are_simulated(monkeypatch, world):

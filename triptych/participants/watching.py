@@ -18,7 +18,7 @@ from triptych.results.adjudication import FinalValue
 from triptych.results.frame.highlights import HighlightedItem, Passage
 from triptych.results.frame.model import Counted, Frame
 from triptych.results.frame.upkeep import frame_of, with_annotators_called
-from triptych.results.item_review import FINAL, Look
+from triptych.results.item_review import FINAL, Look, ReviewLine
 from triptych.results.warnings import Finding
 from triptych.storage.models import Membership, Person, Role, Study
 
@@ -45,6 +45,10 @@ class Watched:
     def findings(self, findings: Iterable[Finding]) -> list[Finding]:
         """The findings without pseudonyms and without links to ratings."""
         return [replace(f, sentence=self.sentence(f.sentence), examples=None) for f in findings]
+
+    def lines(self, lines: Iterable[ReviewLine]) -> list[ReviewLine]:
+        """The items without pseudonyms in the reasons for taking them out, which reports print."""
+        return [replace(line, retired=line.retired and self.sentence(line.retired)) for line in lines]
 
     def look(self, session: Session, study: Study, item: str, counted: Counted) -> Look:
         """The item as a viewer reads it: no notes to the lead, no reasons. Raises NotFound."""
