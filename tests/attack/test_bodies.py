@@ -115,13 +115,18 @@ def test_a_leads_pages_hold_uploads_up_to_a_limit(tmp_path, forked):
 
     async def upload(server: Server, page: PageSession, number: int) -> int:
         async with page.http.get(f"{server.url}/_stcore/health") as answer:
-            headers = {"X-Xsrftoken": answer.cookies["_streamlit_xsrf"].value, "Origin": server.url}
-        form = aiohttp.FormData()
-        # so short that it has arrived when the server refuses it, which ends the connection
-        form.add_field("file", b"x" * 10_000, filename="f.csv")
-        place = server.url + UPLOAD.format(session=page.session_id, file=f"f{number}")
-        async with page.http.put(place, data=form, headers=headers) as answer:
-            return answer.status
+            token = answer.cookies["_streamlit_xsrf"].value
+        boundary, start = "b0undary", 'Content-Disposition: form-data; name="file"; filename="f.csv"'
+        headers = {
+            **cookie({**world.lead, "_streamlit_xsrf": token}),
+            "Content-Type": f"multipart/form-data; boundary={boundary}",
+            "X-Xsrftoken": token,
+            "Origin": server.url,
+        }
+        body = f"--{boundary}\r\n{start}\r\n\r\n{'x' * 10_000}\r\n--{boundary}--\r\n".encode()
+        place = UPLOAD.format(session=page.session_id, file=f"f{number}")
+        # sent at once with its head, since a refusal ends the connection
+        return (await asyncio.to_thread(ask, server.url, "PUT", place, headers, body)).status
 
     async def fill(server: Server) -> list[int]:
         jar = aiohttp.CookieJar(unsafe=True)

@@ -227,7 +227,7 @@ def by_proxy(identity: str) -> dict[str, str]:
 
 
 def redeem(served: Served, ticket: str, says: dict[str, str]) -> tuple[int, dict[str, str]]:
-    """The answer's status, and the Cookie header of a visitor of whom the proxy says this."""
+    """The answer's status, and the Cookie header of a visitor about whose identity the proxy says this."""
     connection = http.client.HTTPConnection(served.server.url.removeprefix("http://"), timeout=20)
     sent = {**our_headers(served.server.url), **says, "X-Triptych-Ticket": ticket}
     connection.request("POST", "/auth/ticket", headers=sent)

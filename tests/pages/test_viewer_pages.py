@@ -82,7 +82,7 @@ def test_no_page_of_a_viewer_shows_a_pseudonym_or_explanation(monkeypatch, world
     assert "Annotator 2" in everything(opened(monkeypatch, viewer, "items"))
 
 
-def test_a_viewer_reads_why_an_item_was_taken_out_without_pseudonyms(monkeypatch, world):
+def test_no_pseudonym_is_in_a_reason_that_viewers_read(monkeypatch, world):
     study, (lead, *people), viewer = world
     with database.writing(web_engine()) as session:
         why = f"{people[1].pseudonym} could not open the picture"
