@@ -11,16 +11,19 @@ from helpers.ratings import assigned
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join
 from sqlalchemy import func, select, text
 
-from triptych.annotate import comments, drafts
+from triptych.annotate import comments, drafts, onboarding
 from triptych.annotate.annotations import SetAsideMessage, set_aside_item, submit
 from triptych.annotate.assignments import Assigned, NoItem, current
 from triptych.annotate.drafts import DraftMessage
 from triptych.annotate.own_items import own_items
 from triptych.errors import Conflict, InvalidAnnotation, StudyNotOpen
+from triptych.operations import verify
+from triptych.people import logins
 from triptych.privacy import personal_data, withdrawal
 from triptych.storage.database import writing
-from triptych.storage.models import Assignment, Highlight, Item, Role, StudyState
-from triptych.study import lifecycle
+from triptych.storage.models import Assignment, Highlight, Item, Person, Role, Study, StudyState
+from triptych.study import design, lifecycle
+from triptych.study.design import Parts
 from triptych.study.settings import Checks
 
 LONG = 30_000  # characters of each response
@@ -67,12 +70,48 @@ def test_no_draft_is_stored_after_a_withdrawal(engine, make_study):
             message = {"assignment": own.token, "version": own.version, "pen": pen, "base": own.draft_seq, "take": True}
             answer = drafts.save_draft(session, who, DraftMessage(**message, seq=drafts.MAX_COUNT, draft=draft))
             assert isinstance(answer, drafts.Refusal)
-            assert "withdrawn" in answer.message
+            assert "no longer take part" in answer.message
         session.refresh(own)
         assert own.draft is None
         update: dict[str, Any] = {"assignment": own.id, "of_version": own.version, "base": own.draft_seq, "take": True}
         update |= {"new_draft": draft, "seq": drafts.MAX_COUNT, "new_pen": PEN, "seconds": 1.0, "until": own.expires_at}
         assert session.connection().execute(drafts._draft_update(), update).rowcount == 0  # one that was on its way
+
+
+def test_nothing_is_stored_of_somebody_who_refused_the_consent(engine, make_study):
+    """The page says that only this is stored; an item open in another tab was stored and counted."""
+    with writing(engine) as session:
+        study, lead, (who, _) = make_study(session, items=3)
+        done = assigned(session, study, who)
+        submit(session, who, submission(done))
+        edited = session.get_one(Assignment, done.id)
+        work = assigned(session, study, who)
+        login = logins.use_ticket(session, logins.issue_sign_in_ticket(session, session.get_one(Person, who.person_id)))
+
+    def draft(of: Assigned | Assignment, seq: int) -> DraftMessage:
+        return DraftMessage(
+            assignment=of.token, version=of.version, pen=PEN, seq=of.draft_seq + seq, base=of.draft_seq, draft={}
+        )
+
+    with writing(engine) as session:
+        for of in (work, edited):
+            assert drafts.save_draft(session, who, draft(of, 1)) == of.draft_seq + 1
+    assert all(drafts.save_next_draft(engine, login, draft(of, 2)) for of in (work, edited))
+    with writing(engine) as session:
+        study = session.get_one(Study, study.id)
+        consent = {"text": "We publish everything.", "sharing": "not_asked"}
+        design.amend(session, study, Parts(settings={"consent": consent}), "consent is asked now", lead.pseudonym)
+        onboarding.refuse(session, study, who)
+
+    assert not any(drafts.save_next_draft(engine, login, draft(of, 3)) for of in (work, edited))
+    with writing(engine) as session:
+        for of in (work, edited):
+            assert isinstance(drafts.save_draft(session, who, draft(of, 4)), drafts.Refusal)
+            with pytest.raises(StudyNotOpen):
+                submit(session, who, submission(of, "another"))
+        left = session.get_one(Assignment, work.id)
+        assert (left.state, left.draft, session.get_one(Item, work.item_id).taken) == ("expired", None, 0)
+        assert verify.verify(session, session.get_one(Study, study.id)).holds
 
 
 def test_lists_of_own_work_read_no_submitted_draft(sqlite_engine, make_study):

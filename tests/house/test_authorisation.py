@@ -119,7 +119,8 @@ DOORS = {
     "inner": """
         annotate.annotations.hand_in annotate.annotations.set_aside_item annotate.annotations.submit
         annotate.assignments.current annotate.assignments.current_of annotate.entry_test.next_gold
-        annotate.entry_test.outcome annotate.entry_test.sheet annotate.exclusions.give_up_reservations
+        annotate.entry_test.outcome annotate.entry_test.sheet annotate.exclusions.forget_unfinished
+        annotate.exclusions.give_up_reservations
         annotate.exclusions.settle annotate.reservations.extend annotate.reservations.free_place
         annotate.reservations.free_places
         annotate.reservations.free_workbook annotate.reservations.give_back_expired

@@ -208,6 +208,8 @@ def _require_open(
     is_edit = assignment.submitted_at is not None
     if is_edit and assignment.purpose not in WORK:
         raise AlreadySubmitted(_(ALREADY_SUBMITTED))  # training and tests are answered once
+    if membership.turned_away_as is not None:
+        raise StudyNotOpen(_(NO_MORE))
     lifecycle.refuse_unless_writable(study)
     if is_edit and _is_adjudicated(session, assignment):
         raise StudyNotOpen(_(DECIDED))

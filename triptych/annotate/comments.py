@@ -117,14 +117,14 @@ def answer(session: Session, study: Study, who: Who, token: str, text: str) -> N
     """Stores an annotator's answer to a comment on one of their annotations, even after the study is closed.
 
     Raises NotFound for somebody else's annotation, Conflict where there is no comment or it has MAX_ANSWERS, NotAllowed
-    for a text that is empty or too long, or after they withdrew.
+    for a text that is empty or too long, or after they withdrew or were turned away.
     """
     membership = locked_membership(session, study.id, who)
     work = assignments.by_token(session, who, token)
     if work.study_id != study.id:
         raise NotFound(_(assignments.NOT_YOURS))
-    if membership.withdrawn_at is not None:
-        raise NotAllowed(_("You have withdrawn from this study, so nothing more of yours is stored."))
+    if membership.withdrawn_at or membership.turned_away_as:
+        raise NotAllowed(_(assignments.HAS_LEFT))
     latest = select(Comment.author).where(Comment.assignment_id == work.id).order_by(Comment.id.desc())
     if all(author == who.pseudonym for author in session.scalars(latest.limit(MAX_ANSWERS))):
         raise Conflict(_("No comment waits for an answer here."))

@@ -13,7 +13,20 @@ from functools import cache
 from typing import Any
 
 from pydantic import Field
-from sqlalchemy import Boolean, Engine, Float, Select, Update, bindparam, case, exists, func, select, update
+from sqlalchemy import (
+    Boolean,
+    ColumnElement,
+    Engine,
+    Float,
+    Select,
+    Update,
+    bindparam,
+    case,
+    exists,
+    func,
+    select,
+    update,
+)
 from sqlmodel import Session
 
 from triptych import clock
@@ -107,7 +120,7 @@ def save_draft(session: Session, who: Who, message: DraftMessage) -> int | Refus
     if version != message.version:
         return _submitted_before(session, assignment_id)
     if has_left:
-        return Refusal("closed", _("You have withdrawn from this study, so nothing more of yours is stored."))
+        return Refusal("closed", _(assignments.HAS_LEFT))
     if study.state == StudyState.closed:
         return Refusal("closed", _("This study is closed; nothing more can be stored."))
     rubric = lifecycle.design_of(session, study).rubric
@@ -150,8 +163,7 @@ def _submitted_before(session: Session, assignment_id: int) -> Refusal:
 @cache
 def _drafted() -> Select[*tuple[Any, ...]]:
     candidates = select(func.count()).where(Slot.assignment_id == Assignment.id).correlate(Assignment)
-    own = (Membership.study_id == Assignment.study_id) & (Membership.person_id == Assignment.person_id)
-    has_left = exists().where(own, Membership.withdrawn_at.is_not(None)).correlate(Assignment)
+    has_left = exists().where(_of_one_who_left()).correlate(Assignment)
     columns = Study, Assignment.id, Assignment.version, Assignment.reserved_at, candidates.scalar_subquery(), has_left
     return (
         select(*columns)
@@ -185,4 +197,11 @@ def _draft_update() -> Update:
 def _next_draft_update() -> Update:
     is_open = exists().where(Study.id == Assignment.study_id, Study.state != StudyState.closed)
     of_login = Assignment.person_id == logins.signed_in_person().scalar_subquery()
-    return _draft_update().where(Assignment.reserved_at == bindparam("given_out"), of_login, is_open)
+    has_left = exists().where(_of_one_who_left())
+    return _draft_update().where(Assignment.reserved_at == bindparam("given_out"), of_login, is_open, ~has_left)
+
+
+def _of_one_who_left() -> ColumnElement[bool]:
+    """Whether a membership is that of an annotator who withdrew or was turned away, for an assignment of theirs."""
+    own = (Membership.study_id == Assignment.study_id) & (Membership.person_id == Assignment.person_id)
+    return own & (Membership.withdrawn_at.is_not(None) | Membership.turned_away_as.is_not(None))

@@ -114,6 +114,15 @@ def give_up_reservations(session: Session, study: Study, person_id: int, state: 
     return [item for item, purpose in freed if purpose == Purpose.main]
 
 
+def forget_unfinished(session: Session, study: Study, person_id: int) -> None:
+    """Deletes drafts that were never submitted; the new version makes the server refuse a draft on its way."""
+    ended = (AssignmentState.withdrawn, AssignmentState.expired)
+    own_work = (Assignment.study_id == study.id) & (Assignment.person_id == person_id)
+    forgetting = update(Assignment).where(own_work, Assignment.state.in_(ended))
+    forgetting = forgetting.values(draft=None, version=Assignment.version + 1)
+    session.execute(forgetting.execution_options(synchronize_session=False))
+
+
 def settle(session: Session, assignment_id: int, state: AssignmentState) -> None:
     """Gives one assignment another state."""
     changing = update(Assignment).where(Assignment.id == assignment_id).values(state=state)

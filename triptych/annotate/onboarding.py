@@ -12,7 +12,7 @@ from sqlalchemy import func, select, update
 from sqlmodel import Session
 
 from triptych import clock
-from triptych.annotate import entry_test
+from triptych.annotate import entry_test, exclusions, reservations
 from triptych.errors import Conflict
 from triptych.languages.language import _, message
 from triptych.people.membership import AnnotatorMembership, locked_membership, membership_of
@@ -133,12 +133,18 @@ def read_instructions(session: Session, study: Study, who: Who, version: str) ->
 
 
 def refuse(session: Session, study: Study, who: Who) -> None:
-    """Turn away a person who does not consent. Raises Conflict if no consent is asked of them, StudyNotOpen."""
+    """Turn away a person who does not consent: their places become free, and what they had begun is deleted.
+
+    Raises Conflict if no consent is asked of them, StudyNotOpen.
+    """
     membership = locked_membership(session, study.id, who)
     lifecycle.refuse_unless_writable(study)
     if membership.turned_away_as or unread(study, membership) != Stage.consent:
         raise Conflict(_(MOVED_ON))
     _note(session, membership, turned_away_at=clock.now(), turned_away_as=SCREENED_OUT)
+    given_up = exclusions.give_up_reservations(session, study, who.person_id, AssignmentState.expired)
+    exclusions.forget_unfinished(session, study, who.person_id)
+    reservations.free_places(session, given_up)
     events.record(session, study.id, EventKind.consent_refused, who.pseudonym, subject=who.pseudonym)
 
 

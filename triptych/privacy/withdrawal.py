@@ -48,7 +48,7 @@ def withdraw(session: Session, study: Study, pseudonym: str, actor: str) -> str:
         raise Conflict(f"{pseudonym} has already withdrawn from this study.")
     promised = what_was_promised(session, study, membership, pseudonym)
     given_up = exclusions.give_up_reservations(session, study, person.id, AssignmentState.withdrawn)
-    _forget_unfinished(session, study, membership)
+    exclusions.forget_unfinished(session, study, person.id)
     finished = _give_up_finished(session, study, membership)
     reservations.free_places(session, [*given_up, *finished])
     if promised == "delete":
@@ -97,15 +97,6 @@ def annotator(session: Session, study: Study, pseudonym: str) -> Membership:
     if membership is None:
         raise NotFound(f"{pseudonym} is not an annotator of this study.")
     return membership
-
-
-def _forget_unfinished(session: Session, study: Study, membership: Membership) -> None:
-    """Delete drafts that were never submitted; the new version makes the server refuse a draft on its way."""
-    ended = (AssignmentState.withdrawn, AssignmentState.expired)
-    own_work = (Assignment.study_id == study.id) & (Assignment.person_id == membership.person_id)
-    forgetting = update(Assignment).where(own_work, Assignment.state.in_(ended))
-    forgetting = forgetting.values(draft=None, version=Assignment.version + 1)
-    session.execute(forgetting.execution_options(synchronize_session=False))
 
 
 def _give_up_finished(session: Session, study: Study, membership: Membership) -> list[int]:

@@ -144,7 +144,7 @@ CARRIED: dict[EventKind, tuple[Table, ...]] = {
     EventKind.check_items_added: rows.DESIGN,
     EventKind.commented: (Comment.__table__,),
     EventKind.consent_asked_again: _PART,
-    EventKind.consent_refused: _PART,
+    EventKind.consent_refused: (*_PART, Assignment.__table__),
     EventKind.consented: _PART,
     EventKind.datasheet_answered: (Study.__table__,),
     EventKind.design_amended: rows.DESIGN,
