@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import update
 
 from triptych import clock
 from triptych.errors import NotAllowed
 from triptych.operations import backup, backup_schedule
 from triptych.operations.backup_schedule import Schedule, back_up_if_due, set_schedule, state_of
 from triptych.storage.database import reading, writing
+from triptych.storage.models import Setting
 from triptych.web.session import web_engine
 
 
@@ -130,10 +133,25 @@ def test_an_interrupted_backup_is_made_an_hour_later(daily, monkeypatch):
     assert names() == ["scheduled", "scheduled"]
 
 
-@pytest.mark.parametrize("schedule", [Schedule(24, 0), Schedule(24, 366), Schedule(-1, 7)])
+@pytest.mark.parametrize("schedule", [Schedule(24, 0), Schedule(24, 366), Schedule(-1, 7), Schedule(8761, 7)])
 def test_a_schedule_needs_sensible_numbers(schedule):
     with pytest.raises(NotAllowed, match="Keep 1 to 365"), writing(web_engine()) as session:
         set_schedule(session, schedule)
+
+
+def test_an_endless_interval_stops_no_backups(daily):
+    """Nobody could open the page Backups to put it right."""
+    daily(24)
+    back_up_if_due(web_engine())
+    with writing(web_engine()) as session:
+        endless = json.dumps({"every_hours": 999_999_999_999_999, "kept": 2})
+        session.execute(update(Setting).where(Setting.key == backup_schedule.SCHEDULE).values(value=endless))
+    with reading(web_engine()) as session:
+        assert state_of(session).due == clock.now() + timedelta(days=365)
+    daily(24 * 366)
+    back_up_if_due(web_engine())
+
+    assert names() == ["scheduled", "scheduled"]
 
 
 def test_a_running_server_makes_what_is_due(daily, monkeypatch):

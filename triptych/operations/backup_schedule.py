@@ -10,7 +10,7 @@ import json
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 300.0
 NAME = "scheduled"  # prefix of these backups' names; no other backup is ever deleted
 MAX_KEPT = 365
+LONGEST_INTERVAL = 24 * 365  # hours
 RETRY_HOURS = 1  # delay after a backup that failed or never ended
 SCHEDULE, LAST, FAILED = "backup schedule", "backup last", "backup failed"  # keys of settings
 log = logging.getLogger("triptych.backup")
@@ -66,13 +67,15 @@ def state_of(session: Session) -> ScheduleState:
     keys = Setting.key.in_([SCHEDULE, LAST, FAILED])
     stored = dict(map(tuple, session.execute(select(Setting.key, Setting.value).where(keys))))
     last = datetime.fromisoformat(stored[LAST]) if LAST in stored else None
-    return ScheduleState(Schedule(**json.loads(stored.get(SCHEDULE, "{}"))), last, stored.get(FAILED, ""))
+    schedule = Schedule(**json.loads(stored.get(SCHEDULE, "{}")))
+    hours = min(schedule.every_hours, LONGEST_INTERVAL)  # earlier versions stored any number
+    return ScheduleState(replace(schedule, every_hours=hours), last, stored.get(FAILED, ""))
 
 
 def set_schedule(session: Session, schedule: Schedule) -> None:
     """Store the schedule of the installation. Raises NotAllowed for numbers out of range."""
-    if schedule.every_hours < 0 or not 1 <= schedule.kept <= MAX_KEPT:
-        raise NotAllowed(f"Keep 1 to {MAX_KEPT} backups, and make one every so many hours.")
+    if not 0 <= schedule.every_hours <= LONGEST_INTERVAL or not 1 <= schedule.kept <= MAX_KEPT:
+        raise NotAllowed(f"Keep 1 to {MAX_KEPT} backups, and make one at least every {LONGEST_INTERVAL:,} hours.")
     session.execute(delete(Setting).where(Setting.key == SCHEDULE))
     value = json.dumps({"every_hours": schedule.every_hours, "kept": schedule.kept})
     session.execute(insert(Setting).values(key=SCHEDULE, value=value))
