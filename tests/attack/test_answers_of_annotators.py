@@ -108,7 +108,7 @@ def test_nothing_is_stored_of_somebody_who_refused_the_consent(engine, make_stud
         for of in (work, edited):
             assert isinstance(drafts.save_draft(session, who, draft(of, 4)), drafts.Refusal)
             with pytest.raises(StudyNotOpen):
-                submit(session, who, submission(of, "another"))
+                submit(session, who, submission(of, "submission-2"))
         left = session.get_one(Assignment, work.id)
         assert (left.state, left.draft, session.get_one(Item, work.item_id).taken) == ("expired", None, 0)
         assert verify.verify(session, session.get_one(Study, study.id)).holds

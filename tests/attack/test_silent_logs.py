@@ -93,14 +93,17 @@ def answer_to(app: browser.App, cookie: str, path: str) -> tuple[int, str]:
         return answer.status, answer.read().decode()
 
 
-def test_a_workbook_of_an_endless_number_does_not_exist(app, make_study):
+@pytest.mark.parametrize("digits", [23, 5000])
+def test_a_workbook_of_an_endless_number_does_not_exist(app, make_study, digits):
+    """Python converts at most 4,300 digits; more were an unexpected error, also for somebody who is not signed in."""
     with app.writing() as session:
         study, lead, _ = make_study(session)
         slug = study.slug
     cookie = browser.session_cookie(app, lead.person_id)
-    status, _ = answer_to(app, cookie, f"/workbook/{slug}/99999999999999999999999.xlsx")
+    status, _ = answer_to(app, cookie, f"/workbook/{slug}/{'9' * digits}.xlsx")
 
     assert status == 404
+    assert answer_to(app, "", f"/workbook/{slug}/{'9' * digits}.xlsx")[0] == 401
     assert "Traceback" not in app.server.output()
 
 

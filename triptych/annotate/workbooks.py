@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import String, case, cast, func, select
+from sqlalchemy import case, func, select
 from sqlmodel import Session
 
 from triptych import clock
@@ -239,9 +239,7 @@ def cancel(session: Session, study: Study, workbook_id: int, actor: str) -> int:
 
 def _workbook(session: Session, study: Study, workbook_id: int) -> tuple[Workbook, Who]:
     query = select(Workbook, Person).join(Person, Person.id == Workbook.person_id)
-    # compared as texts, so that a number too long for the database is not found instead of an error
-    is_it = cast(Workbook.id, String) == str(workbook_id)
-    row = session.execute(query.where(is_it, Workbook.study_id == study.id)).first()
+    row = session.execute(query.where(Workbook.id == workbook_id, Workbook.study_id == study.id)).first()
     if row is None:
         raise NotFound("There is no such workbook in this study.")
     workbook, person = row

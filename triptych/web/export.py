@@ -7,6 +7,7 @@ request. Modules that write files are imported on the first request: pandas alon
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
 from functools import partial
@@ -37,6 +38,7 @@ NO_STORE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 # a report contains no script, and nothing in it may reach the app outside its frame
 READ_ONLY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
 Blocks = Callable[[Session, Study], Iterator[bytes]]
+WORKBOOK_NUMBER = re.compile("[0-9]{1,9}")
 AGAIN_SECONDS = 5.0
 ALL = ("all_downloads", 0)
 _under_way: Counter[tuple[str, int]] = Counter()  # number of downloads by budget and person
@@ -196,7 +198,10 @@ def _workbook(request: Request, session: Session, study: Study) -> tuple[str, st
     """The workbook for one annotator."""
     from triptych.annotate import workbooks
 
-    number = request.path_params["number"]
+    written = request.path_params["number"]
+    if not WORKBOOK_NUMBER.fullmatch(written):  # checked here, since Python refuses to convert thousands of digits
+        raise NotFound("There is no such workbook in this study.")
+    number = int(written)
 
     def blocks(session: Session, study: Study) -> Iterator[bytes]:
         yield workbooks.file_of(session, study, number)
@@ -227,7 +232,7 @@ def _options(request: Request) -> ExportOptions:
 EXPORT_ROUTES = [
     Route("/export/{slug}/{name}.csv", partial(_answer, _csv), methods=["GET"]),
     Route("/export/{slug}/{name}.zip", partial(_answer, _zip), methods=["GET"]),
-    Route("/workbook/{slug}/{number:int}.xlsx", partial(_answer, _workbook), methods=["GET"]),
+    Route("/workbook/{slug}/{number}.xlsx", partial(_answer, _workbook), methods=["GET"]),
     Route("/capsule/{slug}.zip", partial(_answer, _capsule), methods=["GET"]),
     Route("/report/{slug}.zip", partial(_answer, _report), methods=["GET"]),
     Route("/report/{slug}/{sha256}.html", _page, methods=["GET"]),
