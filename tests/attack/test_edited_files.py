@@ -14,13 +14,14 @@ from pathlib import Path
 import pytest
 from helpers.reported import Reported
 from helpers.reports import again
-from sqlalchemy import Engine, select, update
+from sqlalchemy import Engine, select, text, update
 from sqlmodel import Session
 
 from triptych.cli import main as program
 from triptych.operations import backup, verify
 from triptych.operations import capsule as capsules
 from triptych.reports import snapshot
+from triptych.storage import foreign_parts
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Snapshot, Study
 
@@ -215,6 +216,10 @@ FUNCTION = "CREATE FUNCTION public.f(integer) RETURNS boolean LANGUAGE sql IMMUT
             "access method 'own'",
         ),
         (
+            "ALTER TABLE public.entry_attempt ALTER passed SET DEFAULT true",
+            "default of 'entry_attempt.passed'",
+        ),
+        (
             "CREATE FUNCTION public.length(varchar) RETURNS integer LANGUAGE sql AS 'SELECT 1'",
             "function 'length(character varying)'",
         ),
@@ -235,6 +240,29 @@ def test_verify_names_what_changes_or_hides_rows_of_postgres(postgres_engine, ma
         differences = verify.verify(session, session.get_one(Study, study.id)).differences
 
     assert f"The database has the {part}, which this program never creates." in differences
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "passed BOOLEAN NOT NULL ON CONFLICT REPLACE DEFAULT 1",
+        "passed BOOLEAN COLLATE NOCASE",
+        "passed BOOLEAN CHECK (passed)",
+        "",
+    ],
+    ids=["replaced", "compared in another way", "refused", "left out"],
+)
+def test_verify_names_a_table_whose_definition_changes_rows(sqlite_engine, study, rule):
+    """Everybody who began an entry test had passed it, and the log said so."""
+    edit = "UPDATE sqlite_master SET sql = replace(sql, 'passed BOOLEAN,', :rule) WHERE name = 'entry_attempt'"
+    with sqlite_engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA writable_schema = 1")
+        connection.execute(text(edit), {"rule": f"{rule}," if rule else ""})
+        lines = foreign_parts.in_database(connection)
+        connection.rollback()
+
+    assert lines == ["The database has the table 'entry_attempt' in a form which this program never creates."]
+    assert differences(sqlite_engine, study) == ""
 
 
 def test_verify_names_a_search_path_that_replaces_the_catalogs(postgres_engine, make_study):

@@ -6,7 +6,6 @@ import asyncio
 import resource
 import sqlite3
 import sys
-from contextlib import closing
 from pathlib import Path
 
 import aiohttp
@@ -15,7 +14,7 @@ import pytest
 from bench.client import PageFailed, PageSession
 from bench.server import running_app
 from bench.world import build_world
-from triptych.storage import database, foreign_parts, schema, sqlite_files
+from triptych.storage import database, schema, sqlite_files
 from triptych.storage.unavailable import FULL, UNREACHABLE, DatabaseUnavailable
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="prlimit is a call of Linux")
@@ -98,14 +97,3 @@ def test_an_upgrade_without_room_leaves_no_half_copy(tmp_path, monkeypatch):
     assert unfinished.endswith(".part.db")
     assert not list(tmp_path.glob("*-before-*"))
     assert schema.stored_version(engine) == "0013"
-
-
-def test_a_full_disk_makes_no_table_of_a_backup_unknown(tmp_path):
-    """SQLite had no room to move the program's own tables from its write-ahead log, so a good backup was refused."""
-    backup, own = tmp_path / "backup.db", tmp_path / "own.db"
-    with closing(sqlite3.connect(backup)) as file, closing(sqlite3.connect(own)) as unwritten:
-        unwritten.execute("PRAGMA journal_mode=wal")
-        for made in (file, unwritten):
-            made.execute("CREATE TABLE study (id)")
-
-        assert foreign_parts.in_file(backup, own) == []

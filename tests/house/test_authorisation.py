@@ -139,7 +139,7 @@ DOORS = {
         study.contents.store_rubric study.contents.write_criteria study.contents.write_items
         study.contents.write_references study.contents.write_training study.design.seal study.design.write
         study.lifecycle.create_study study.pairing.apply_overlap study.pairing.give_places
-        study.persons.delete_without_part
+        study.persons.delete_without_part storage.schema.upgrade
     """,
 }
 # of the commands of leads, those that a script reaches too: none erases, restores, removes somebody or makes a token
@@ -257,8 +257,12 @@ def functions_of(path: Path) -> dict[str, Function]:
 
 RECORDING = {"triptych.storage.events.record", "triptych.storage.events.record_baseline"}
 # what is read is read with what the transaction has recorded, which is written out before: no change of its own
-# an upgrade records what it finds
-NO_CHANGE = {"triptych.storage.events.write_pending", "triptych.storage.events.record_baseline"}
+# an upgrade records what it finds; tables are compared with those of an empty database in memory
+NO_CHANGE = {
+    "triptych.storage.events.write_pending",
+    "triptych.storage.events.record_baseline",
+    "triptych.storage.foreign_parts.in_database",
+}
 
 
 @cache
@@ -542,7 +546,7 @@ ALLOWED = {
     "POST /lead/rubric": {"lead"},
     "GET /export/{slug}/{name}.csv": {"lead"},
     "GET /export/{slug}/{name}.zip": {"lead"},
-    "GET /workbook/{slug}/{number:int}.xlsx": {"lead"},
+    "GET /workbook/{slug}/{number}.xlsx": {"lead"},
     "GET /report/{slug}.zip": {"lead"},
     "GET /report/{slug}/{sha256}.html": {"lead", "viewer"},
     "GET /capsule/{slug}.zip": {"lead"},
@@ -583,7 +587,7 @@ def filled_in(world):
             "pseudonym": actors["annotator"].pseudonym,
             "form": "json",
         }
-    names = {"{name}.csv": "ratings.csv", "{name}.zip": f"{next(iter(FORMATS))}.zip", "{number:int}": str(made.id)}
+    names = {"{name}.csv": "ratings.csv", "{name}.zip": f"{next(iter(FORMATS))}.zip", "{number}": str(made.id)}
     own = {"assignment": token, "version": 1, "pen": "pen-of-a-tab", "active_seconds": 1}
     bodies: dict[str, dict[str, Any]] = {
         "POST /desk/draft": {**own, "seq": 1, "base": 0, "draft": {}},

@@ -108,7 +108,7 @@ def test_a_failed_migration_leaves_the_file_and_a_backup(sqlite_engine, tmp_path
             connection.execute(text("DROP TABLE rating"))
         raise RuntimeError("half way")
 
-    monkeypatch.setattr(schema, "_upgrade", break_half_way)
+    monkeypatch.setattr(schema, "upgrade", break_half_way)
 
     with pytest.raises(RuntimeError, match="half way"):
         schema.migrate(sqlite_engine)

@@ -247,21 +247,6 @@ def opened(path: Path) -> Iterator[Engine]:
         engine.dispose()
 
 
-def unknown_parts(path: Path, version: str) -> list[str]:
-    """A sentence about each part of a database that no empty one of this version or of today's has.
-
-    Nothing is read from its tables, which may be anything. Empty databases are made next to it. Raises UnsafeDatabase
-    for an unknown version.
-    """
-    older, newest = path.with_name("older.db"), path.with_name("newest.db")
-    with opened(older) as then, opened(newest) as now:
-        schema.create_version(then, version)
-        schema.migrate(now)
-        with now.begin() as connection:
-            connection.exec_driver_sql("ANALYZE")  # other programs may have had SQLite collect statistics
-    return foreign_parts.in_file(path, older, newest)
-
-
 def heads_in(path: Path) -> tuple[Head, ...]:
     """The last event of every study in an SQLite file."""
     with opened(path) as copy, database.reading(copy) as session:
@@ -392,7 +377,7 @@ def _prepare(source: Path, part: Path) -> tuple[str, ...]:
     if version is None or version > schema.HEAD:
         reason = "is not a Triptych database" if version is None else f"belongs to a newer version ({version})"
         raise BackupFailed(f"Nothing was restored: {source.name} {reason}.")
-    for foreign in unknown_parts(part, version):
+    for foreign in foreign_parts.in_file(part, version):
         raise BackupFailed(f"Nothing was restored from {source.name}. {foreign}")
     sqlite_files.refuse_damaged(part, source.name)
     with opened(part) as copy:

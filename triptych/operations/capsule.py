@@ -32,7 +32,7 @@ from triptych.operations.arrival import Arrived
 from triptych.operations.sealed import LARGEST_BYTES, UNREADABLE
 from triptych.people import accounts, passcodes
 from triptych.stats.numbers import counted
-from triptych.storage import database, schema, wiping, working
+from triptych.storage import database, foreign_parts, schema, wiping, working
 from triptych.storage.models import (
     FailedSignIn,
     Invitation,
@@ -220,7 +220,7 @@ def checked(file: Path | IO[bytes], name: str, largest: int, max_rows: int | Non
         path = private_folder / DATABASE
         manifest = _unpacked(file, name, path, largest)
         with _explained(name):
-            for part in backup.unknown_parts(path, manifest.schema_version):
+            for part in foreign_parts.in_file(path, manifest.schema_version):
                 raise ImportRefused(f"The study in the capsule failed verification. {part}")
         with backup.opened(path) as source:
             with _explained(name):

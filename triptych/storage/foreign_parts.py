@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections import Counter
-from contextlib import AbstractContextManager, closing
-from functools import reduce
-from operator import and_, or_
+from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
+from typing import Any
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Engine, StaticPool, create_engine, text
 
 from triptych.storage.models import Base
-from triptych.storage.schema import VERSION
+from triptych.storage.schema import HEAD, VERSION, create_version, upgrade
 from triptych.storage.sqlite_files import MAX_STEPS, unchanged
 
+_Fragments = Counter[tuple[str, str, str]]
 # From the catalogs, since information_schema hides from a role what it may not change. PostgreSQL's own functions and
 # operators have numbers below 16384, and pg_depend does not list what depends on them.
 _IN_POSTGRES = """
@@ -28,6 +29,9 @@ UNION SELECT 'rule', rulename FROM pg_rewrite JOIN ours ON ev_class = ours.oid W
 UNION SELECT 'policy', polname FROM pg_policy JOIN ours ON polrelid = ours.oid
 UNION SELECT 'row security of', relname FROM ours WHERE relrowsecurity
 UNION SELECT 'unlogged table', relname FROM ours WHERE relpersistence <> 'p' -- a crash empties it
+UNION SELECT 'default of', format('%s.%s', relname, attname) FROM ours JOIN pg_attribute ON attrelid = ours.oid
+    JOIN pg_attrdef ON (adrelid, adnum) = (attrelid, attnum)
+    WHERE attgenerated <> '' OR pg_get_expr(adbin, adrelid) NOT LIKE 'nextval(%'
 UNION SELECT 'child table', child.relname FROM pg_inherits JOIN ours ON inhparent = ours.oid
     JOIN pg_class AS child ON child.oid = inhrelid
 UNION SELECT CASE relkind WHEN 'p' THEN 'partitioned table' WHEN 'f' THEN 'foreign table' ELSE 'view' END, relname
@@ -60,50 +64,91 @@ _QUERIES = {
 def in_database(connection: Connection) -> list[str]:
     """A sentence about each trigger, view, rule and the like: they change or hide rows, and this program creates none.
 
-    On PostgreSQL those that affect our tables or queries; others may have views of their own there.
+    Also about each table of ours in a form that is not ours. On PostgreSQL those that affect our tables or queries;
+    others may have views of their own there.
     """
     parts = connection.execute(_QUERIES[connection.dialect.name])
-    return [f"The database has the {kind} {name!r}, which this program never creates." for kind, name in parts]
+    found = [f"The database has the {kind} {name!r}, which this program never creates." for kind, name in parts]
+    if connection.dialect.name == "sqlite":
+        tables = _differing(_fragments(connection.exec_driver_sql(_SCHEMA)), HEAD)
+        found += _sentences(part for part in tables if part in OUR_TABLES)
+    return found
 
 
 _SCHEMA = "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name"
 _FRAGMENT_ENDS = re.compile("[(),]")
 LONGEST_STATEMENT = 10_000  # characters that define a table
+OUR_TABLES = {("table", name) for name in (*Base.metadata.tables, VERSION.name)}
 
 
-def in_file(path: Path, *ours: Path) -> list[str]:
-    """A sentence about each table, index or view of an SQLite file with a part that is in none of our databases.
-
-    Also about each table that lacks a part which is in all of them; an index that is missing changes no row.
+def in_file(path: Path, version: str) -> list[str]:
+    """A sentence about each table, index or view of an SQLite file with a part that no empty database of this version
+    or of today's has, or without one that both have.
 
     A view, column, index or constraint that computes something can take any amount of memory and time when it is used;
-    nothing but the schema is read here. Raises sqlite3.Error for a schema much longer than ours.
+    nothing but the schema is read here. Raises UnsafeDatabase for an unknown version, sqlite3.Error for a schema much
+    longer than ours.
     """
-    # parts of our own may still be in their write-ahead logs, if the disk is full
-    written = [_fragments(closing(sqlite3.connect(own))) for own in ours]
-    theirs = _fragments(unchanged(path))
-    unknown = theirs - reduce(or_, written)
-    missing = reduce(and_, written) - theirs  # such as a foreign key
-    differing = {part[:2] for part in unknown} | {part[:2] for part in missing if part[0] == "table"}
+    with unchanged(path) as file:
+        file.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, LONGEST_STATEMENT)
+        file.set_progress_handler(lambda: 1, MAX_STEPS)
+        return _sentences(_differing(_fragments(file.execute(_SCHEMA)), version))
+
+
+def _sentences(parts: Iterable[tuple[str, str]]) -> list[str]:
     return [
         f"The database has the {kind} {name!r} in a form which this program never creates."
-        for kind, name in sorted(differing)
+        for kind, name in sorted(parts)
     ]
 
 
-def _fragments(opened: AbstractContextManager[sqlite3.Connection]) -> Counter[tuple[str, str, str]]:
-    """How often each (type, name, part) is in what a file defines; their order depends on the migrations that were run.
+def _differing(theirs: _Fragments, version: str) -> set[tuple[str, str]]:
+    """(type, name) of what is defined in another way than in our databases of this version.
+
+    An index that is missing changes no row.
+    """
+    migrated, newest = _fragments_of(version), _newest_fragments()
+    unknown = theirs - (migrated | newest)
+    missing = (migrated & newest) - theirs
+    return {part[:2] for part in unknown} | {part[:2] for part in missing if part[0] == "table"}
+
+
+@cache
+def _fragments_of(version: str) -> _Fragments:
+    """Of a database that the migrations made. Raises UnsafeDatabase for an unknown version."""
+    return _fragments_after(lambda engine: create_version(engine, version))
+
+
+@cache
+def _newest_fragments() -> _Fragments:
+    """Of a database that today's program makes. Other programs may have had SQLite collect statistics in it."""
+
+    def make(engine: Engine) -> None:
+        upgrade(engine)
+        with engine.begin() as connection:
+            connection.exec_driver_sql("ANALYZE")
+
+    return _fragments_after(make)
+
+
+def _fragments_after(make: Callable[[Engine], None]) -> _Fragments:
+    """Of an empty database in memory."""
+    engine = create_engine("sqlite://", poolclass=StaticPool)
+    make(engine)
+    with engine.connect() as connection:
+        fragments = _fragments(connection.exec_driver_sql(_SCHEMA))
+    engine.dispose()
+    return fragments
+
+
+def _fragments(schema: Iterable[Any]) -> _Fragments:
+    """How often each (type, name, part) is in what a database defines; the order depends on the migrations.
 
     Parts are the pieces of the SQL definition between brackets and commas.
     """
-    with opened as file:
-        file.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, LONGEST_STATEMENT)
-        file.set_progress_handler(lambda: 1, MAX_STEPS)
-        return Counter(
-            (kind, name, " ".join(fragment.split()))
-            for kind, name, sql in file.execute(_SCHEMA)
-            for fragment in _FRAGMENT_ENDS.split(sql)
-        )
+    return Counter(
+        (kind, name, " ".join(fragment.split())) for kind, name, sql in schema for fragment in _FRAGMENT_ENDS.split(sql)
+    )
 
 
 _COMPUTING = re.compile(r"\b(AS|VIRTUAL)\b", re.IGNORECASE)  # in views, computed columns and virtual tables

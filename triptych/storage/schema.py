@@ -131,12 +131,12 @@ def migrate(engine: Engine) -> None:
     if version == HEAD:
         return
     if engine.dialect.name != "sqlite" or version is None:
-        _upgrade(engine)
+        upgrade(engine)
         return
     path = sqlite_path(str(engine.url))
     saved = _saved_before(path)
     try:
-        _upgrade(engine)
+        upgrade(engine)
     except Exception:
         engine.dispose()
         copy_sqlite(saved, path)
@@ -159,7 +159,8 @@ def _saved_before(path: Path) -> Path:
         part.unlink(missing_ok=True)
 
 
-def _upgrade(engine: Engine) -> None:
+def upgrade(engine: Engine) -> None:
+    """Creates the tables, or upgrades them without a backup."""
     with _migrating(engine) as connection:
         version = _version(connection)
         if version is None:
