@@ -118,6 +118,8 @@ def test_checks_turned_on_late_do_not_come_in_a_burst():
         ("reject", "accept|unsure", 0, "different"),
         (None, "3", 1, "different"),
         (None, "accept", 1, "different"),
+        ("inf", "inf", 0, "same"),  # for informative: an option's key, no number
+        ("nan", "inf|nan", 0, "same"),
     ],
 )
 def test_an_answer_is_compared_with_what_is_accepted(answer, accepted, close, result):

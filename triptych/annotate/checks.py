@@ -160,10 +160,9 @@ def verdict(answer: float | str | None, accepted: str, close: float) -> str:
     """
     if answer is None:
         return "different"
-    try:
-        distance = abs(float(answer) - float(accepted))
-    except ValueError:
+    if isinstance(answer, str):
         return "same" if answer in accepted.split("|") else "different"
+    distance = abs(answer - float(accepted))
     if distance == 0:
         return "same"
     return "close" if distance <= close else "different"
