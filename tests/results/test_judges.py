@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers.frames import likert_rubric, make_frame
+from helpers.ratings import BEST_RUBRIC
 
 from triptych.results.criterion import criterion_ratings
 from triptych.results.frame.model import Counted, Frame
@@ -46,6 +47,17 @@ def table(noise_of_judge: float, items: int = 40) -> pd.DataFrame:
 def found_in(frame: Frame, **scope) -> list[JudgeOf]:
     counted = Counted(**scope)
     return judges(frame, counted, criterion_ratings(frame, counted))
+
+
+def test_a_judge_of_the_best_response_is_tested_like_annotators():
+    """None of its answers counted as an answer to what they had rated."""
+    whole = table(0.3)
+    best = whole["value"] == whole.groupby(["annotator", "item"])["value"].transform("max")
+    chosen = whole.assign(value=best.astype(float), criterion="winner")
+    judge = found_in(make_frame(BEST_RUBRIC, chosen))[0]
+
+    assert (judge.criterion, judge.shared) == ("winner", 120)
+    assert isinstance(judge.stand_in, AltTest) and judge.stand_in.passes
 
 
 def test_a_good_judge_may_replace_people_a_guessing_may_not():

@@ -120,6 +120,4 @@ def _is_number(ratings: Ratings) -> bool:
 
 def _values(ratings: Ratings) -> np.ndarray:
     """(n,) numbers, or codes of the options where they have no order; NaN = missing."""
-    if _is_number(ratings):
-        return ratings.number
-    return np.where(ratings.missing | (ratings.option < 0), np.nan, ratings.option.astype(float))
+    return ratings.number if _is_number(ratings) else ratings.categories[0]
