@@ -18,6 +18,7 @@ from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.verdicts import summary, verdict
 from triptych.stats.equivalence import equivalence
 from triptych.stats.intervals import Clustered, estimate_of
+from triptych.stats.numbers import written
 from triptych.stats.undefined import Undefined, UndefinedStatistic
 from triptych.study.settings import Preregistration, StudySettings
 
@@ -69,6 +70,23 @@ def test_verdicts_say_equal_only_where_it_was_tested():
     assert "Whether systems are practically equal was not tested." in few
     assert "too few to generalise" in few
     assert "equal" not in verdict(analysed(10, None), KEY)
+
+
+@pytest.mark.parametrize(
+    ("size", "style", "printed"),
+    [
+        (0.025, "margin points", "2.5 pp"),
+        (0.004, "margin", "0.004"),
+        (0.3, "margin", "0.3"),
+        (0.0013, "bound points", "1 pp"),
+        (0.5, "bound", "0.5"),
+        (0.501, "bound", "0.51"),
+        (0.07, "bound points", "7 pp"),
+    ],
+)
+def test_no_margin_is_printed_smaller_than_it_was_tested(size, style, printed):
+    """A margin of 2.5 points was printed as 2, within which the systems were not equal."""
+    assert written(size, style) == printed
 
 
 def test_interim_results_hold_equality_to_the_strict_bound():

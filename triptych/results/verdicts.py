@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import TypeVar
@@ -11,9 +10,10 @@ from triptych.results.criterion import CriterionResult, headline
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.stats.analysis.contrasts import Contrast, TestedDifference
 from triptych.stats.analysis.groups import GroupDifference
+from triptych.stats.analysis.statistics import BOUND, MARGIN, SHARE_STYLES
 from triptych.stats.equivalence import Equivalence
 from triptych.stats.intervals import ENOUGH_ANNOTATORS, Estimate, Interval
-from triptych.stats.numbers import p_words, signed_words, written
+from triptych.stats.numbers import PERCENT, p_words, signed_words, written
 from triptych.stats.undefined import Undefined
 
 D = TypeVar("D", bound=TestedDifference)
@@ -173,7 +173,7 @@ def summary(analysis: StudyAnalysis, contrasts: Sequence[Contrast]) -> str:
     if analysis.untested:
         return "Estimates without tests"
     if not clear and all(contrast.equal for contrast in contrasts):
-        return f"All systems are practically equal within ±{_points(contrasts[0], contrasts[0].margin or 0)}"
+        return f"All systems are practically equal within ±{_size(contrasts[0], contrasts[0].margin or 0, MARGIN)}"
     if not clear:
         return f"No two systems{tested_only(contrasts)} differ clearly"
     wins = Counter(contrast.higher for contrast in clear)
@@ -232,13 +232,13 @@ def _equal(analysis: StudyAnalysis, tested: Sequence[Contrast], clear: Collectio
         pair_of(analysis, contrast) + (", though clearly different" if contrast in clear else "") for contrast in equal
     ]
     more = f" and {len(pairs) - MAX_ORDERED} more" if len(pairs) > MAX_ORDERED else ""
-    return (
-        f"Practically equal within ±{_points(equal[0], equal[0].margin or 0)}: {'; '.join(pairs[:MAX_ORDERED])}{more}."
-    )
+    margin = _size(equal[0], equal[0].margin or 0, MARGIN)
+    return f"Practically equal within ±{margin}: {'; '.join(pairs[:MAX_ORDERED])}{more}."
 
 
-def _points(contrast: Contrast, size: float) -> str:
-    return f"{100 * size:.0f} percentage points" if contrast.share else f"{size:.2f}".rstrip("0").rstrip(".")
+def _size(contrast: Contrast, size: float, style: str) -> str:
+    style = SHARE_STYLES[style] if contrast.share else style
+    return written(size, style).replace(PERCENT["points"], "percentage points")
 
 
 def _rest(analysis: StudyAnalysis, unclear: Sequence[Contrast], others: int) -> str:
@@ -266,7 +266,7 @@ def _cannot_tell(analysis: StudyAnalysis, unclear: Sequence[Contrast]) -> str:
     """Pairs that are neither shown to differ nor to be equal, with the differences that are excluded."""
     tested = [(contrast, contrast.equivalence) for contrast in unclear]
     pairs = [
-        f"{pair_of(analysis, contrast)} (beyond ±{_points(contrast, rounded_up(of.excluded))} excluded)"
+        f"{pair_of(analysis, contrast)} (beyond ±{_size(contrast, of.excluded, BOUND)} excluded)"
         for contrast, of in tested
         if isinstance(of, Equivalence)
     ]
@@ -275,11 +275,6 @@ def _cannot_tell(analysis: StudyAnalysis, unclear: Sequence[Contrast]) -> str:
         return f"Whether systems are practically equal was not tested. {words}".strip()
     more = f" and {len(pairs) - MAX_LISTED} more" if len(pairs) > MAX_LISTED else ""
     return f"Cannot tell whether equal: {'; '.join(pairs[:MAX_LISTED])}{more}."
-
-
-def rounded_up(size: float) -> float:
-    """The size rounded up as printed (two decimals, or whole percentage points), so that the claim stays true."""
-    return math.ceil(round(size * 100, 6)) / 100
 
 
 def _untested(analysis: StudyAnalysis, contrasts: Sequence[Contrast]) -> str:

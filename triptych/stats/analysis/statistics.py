@@ -16,7 +16,8 @@ from .systems import within
 
 VALUE = "value"  # a share where the criterion's numbers are shares, else a number
 CHANGE = "change"  # percentage points where they are shares, else a difference
-SHARE_STYLES = {VALUE: "share", CHANGE: "points"}
+MARGIN, BOUND = "margin", "bound"  # sizes without a sign
+SHARE_STYLES = {VALUE: "share", CHANGE: "points", MARGIN: "margin points", BOUND: "bound points"}
 POINT_STYLES = {VALUE: "number", CHANGE: "difference"}
 Limits = tuple[float, float] | Undefined
 NOT_TESTED_YET = Undefined("Not tested: collection is not over, and nothing is tested before that.")
@@ -49,10 +50,10 @@ class Number:
 class Statistic:
     """One statistic of a result.
 
-    name: the name in results.csv; style: see `written`, or VALUE or CHANGE; of, limits: how to get the value and its
-    interval from the result, either an attribute path or a function; a value of None is not printed; title: heading of
-    the column in tables, where statistics with the same title share a cell; of_points: printed only where the
-    criterion's numbers are not shares.
+    name: the name in results.csv; style: see `written`, or VALUE, CHANGE, MARGIN or BOUND; of, limits: how to get the
+    value and its interval from the result, either an attribute path or a function; a value of None is not printed;
+    title: heading of the column in tables, where statistics with the same title share a cell; of_points: printed only
+    where the criterion's numbers are not shares.
     """
 
     name: str
@@ -278,9 +279,9 @@ BALANCE = Statistic(
 RANK_BISERIAL = Statistic("signed-rank effect", "number", "signed_rank.effect", "Rank-biserial")
 SIGNED_RANK = Statistic("signed-rank p", "p", "signed_rank.p", "p (signed ranks)")
 EQUIVALENCE = (
-    Statistic("margin", CHANGE, lambda contrast: None if contrast.equivalence is None else contrast.margin),
+    Statistic("margin", MARGIN, lambda contrast: None if contrast.equivalence is None else contrast.margin),
     Statistic("equivalence interval", CHANGE, None, limits=_equal_limits),
-    Statistic("excluded beyond", CHANGE, _equal("excluded")),
+    Statistic("excluded beyond", BOUND, _equal("excluded")),
     Statistic("p equivalence", "p", _equal("p")),
 )
 CONTRAST = (*DIFFERENCE, *EQUIVALENCE, *WINS, BALANCE, RANK_BISERIAL, SIGNED_RANK)
