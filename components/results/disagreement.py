@@ -11,6 +11,7 @@ from components.shell.words import NONE, percent
 from triptych.results.disagreement import Disagreement
 from triptych.results.study_analysis import StudyAnalysis
 
+MAX_LISTED = 200
 NOTHING = "No response has been rated by two annotators yet."
 
 
@@ -49,11 +50,8 @@ def items(analysis: StudyAnalysis, slug: str) -> str | None:
     st.text(sentence)
     charts.show(figures.items(disagreement, titles), "items", f"{slug}-items", sentence)
     picked = pick_item(_item_table(disagreement, titles), f"items-{slug}", height=260)
-    cut = (
-        f" The first {len(disagreement.items)} of {disagreement.of} are listed."
-        if disagreement.of > len(disagreement.items)
-        else ""
-    )
+    count = len(disagreement.items)
+    cut = f" The first {MAX_LISTED} of {count:,} are listed." if count > MAX_LISTED else ""
     st.caption(f"Mean distance of two annotators, as a share of the scale.{cut}")
     return picked
 
@@ -61,7 +59,7 @@ def items(analysis: StudyAnalysis, slug: str) -> str | None:
 def _item_table(disagreement: Disagreement, titles: dict[str, str]) -> pd.DataFrame:
     rows = [
         {"Item": i.item, "Distance": percent(i.score), "Ratings": i.ratings, **_by_criterion(i.criteria, titles)}
-        for i in disagreement.items
+        for i in disagreement.items[:MAX_LISTED]
     ]
     return pd.DataFrame(rows)
 

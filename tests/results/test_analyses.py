@@ -347,7 +347,7 @@ def test_filters_hold_for_every_number():
     frame = dataclasses.replace(frame, meta={f"item-{n}": {"domain": "hotel" if n < 4 else "food"} for n in range(10)})
     assert frame.fields == {"domain": ["food", "hotel"]}
     each = analysis(frame, field="domain", value="hotel")
-    assert (each.n_items, each.n_ratings, each.disagreement.of) == (4, 36, 4)
+    assert (each.n_items, each.n_ratings, len(each.disagreement.items)) == (4, 36, 4)
     assert sum(system.n for system in each.criteria[0].systems) == 36
     assert each.contrasts[0].difference.n == 24
     assert "only items with domain = hotel" in each.scope.sentence
@@ -427,7 +427,6 @@ def test_disagreement_equals_the_plain_definition(cells):
     assert {each.item: pytest.approx(each.score) for each in result.items} == {
         item: float(np.mean(scores)) for item, scores in expected.items()
     }
-    assert result.of == len(expected)
     assert all(0 <= each.criteria["c1"] <= 1 for each in result.annotators)
 
 
@@ -445,6 +444,28 @@ def test_disagreement_about_options_counts_who_chose_another_one():
         "P-1": 0.5,
         "P-2": 1,
     }
+
+
+def test_options_differ_also_where_none_is_the_positive_one():
+    """Wrong or rude: the share of OK is 0 for both, so they counted as agreed, and nobody read the item again."""
+    rubric = SMALL_RUBRIC.replace("- {key: unsure", "- {key: rude, title: Rude}\n        - {key: unsure")
+    rows = [
+        {"annotator": who, "item": "i", "system": 1, "criterion": "verdict", "option": option}
+        for who, option in (("P-0", "rude"), ("P-1", "reject"))
+    ]
+    result = analysis(make_frame(rubric, rows)).disagreement
+    assert [item.score for item in result.items] == [1.0]
+    assert [each.criteria["verdict"] for each in result.annotators] == [1.0, 1.0]
+
+
+def test_every_item_in_dispute_has_a_distance():
+    """The 200 farthest had one; the others looked as if one person had rated them, and were never to decide."""
+    rows = [
+        {"annotator": f"P-{a}", "item": f"i{i}", "system": 1, "criterion": "c1", "value": 2 + a}
+        for i in range(210)
+        for a in range(2)
+    ]
+    assert len(analysis(make_frame(likert_rubric(points=5), rows)).disagreement.items) == 210
 
 
 def test_examples_lead_from_a_difference_to_its_items():

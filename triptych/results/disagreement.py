@@ -10,8 +10,6 @@ import numpy as np
 from triptych.stats.analysis.ratings import Ratings
 from triptych.stats.columns import codes
 
-SHOWN = 200
-
 
 @dataclass(frozen=True)
 class ItemDisagreement:
@@ -43,12 +41,10 @@ class AnnotatorDistance:
 class Disagreement:
     """Disagreement by item and by annotator.
 
-    items: those with the highest scores; of: number of items that two annotators rated; annotators: all, the farthest
-    from the others first.
+    items: all that two annotators rated, the highest scores first; annotators: all, the farthest from the others first.
     """
 
     items: tuple[ItemDisagreement, ...]
-    of: int
     annotators: tuple[AnnotatorDistance, ...]
 
 
@@ -77,10 +73,7 @@ def disagreement(every: Sequence[Ratings], items: Sequence[str], people: Sequenc
         rated_by[row] = np.bincount(shared_ratings.annotator, minlength=len(people))
     keys = list(shared)
     return Disagreement(
-        tuple(
-            ItemDisagreement(items[at], n, mean, parts) for at, n, mean, parts in _ranked(scores, counts, keys)[:SHOWN]
-        ),
-        int((counts.sum(axis=0) > 0).sum()),
+        tuple(ItemDisagreement(items[at], n, mean, parts) for at, n, mean, parts in _ranked(scores, counts, keys)),
         tuple(AnnotatorDistance(people[at], n, parts) for at, n, _, parts in _ranked(distances, rated_by, keys)),
     )
 
@@ -91,7 +84,7 @@ def _ranked(scores: np.ndarray, counts: np.ndarray, keys: list[str]) -> list[tup
     total = counts.sum(axis=0)
     means = np.where(has, scores, 0).sum(axis=0) / np.maximum(has.sum(axis=0), 1)
     order = np.argsort(-means, kind="stable")
-    order = order[total[order] > 0][: max(SHOWN, len(keys))]
+    order = order[total[order] > 0]
     return [
         (
             at,
@@ -105,7 +98,7 @@ def _ranked(scores: np.ndarray, counts: np.ndarray, keys: list[str]) -> list[tup
 
 def _shared(ratings: Ratings) -> _Shared:
     low, high = ratings.variable.ends
-    ordered = not np.isnan(ratings.number).all()
+    ordered = ratings.variable.kind != "choice"  # the number of an option only says whether it is positive
     value = (ratings.number - low) / (high - low) if ordered else ratings.categories[0]
     rated = np.flatnonzero(~np.isnan(value))
     unit = codes(ratings.units[rated])[0]
