@@ -11,12 +11,16 @@ from triptych.storage.models import Study
 from triptych.study.settings import settings_of
 from triptych.web.origins import configured
 
+THIS_APP = "http://localhost"
 THIS_COMPUTER = {"127.0.0.1", "localhost", "::1"}
 
 
 def app_address() -> str:
     """The app's address for others, without the page: TRIPTYCH_ADDRESS, otherwise the address in this browser."""
-    url = urlsplit(st.context.url or "http://localhost")
+    try:
+        url = urlsplit(st.context.url or THIS_APP)
+    except ValueError:  # made up, since browsers send none that cannot be read
+        url = urlsplit(THIS_APP)
     here, origins = f"{url.scheme}://{url.netloc}", configured().origins
     origin = here if here in origins or not origins else origins[0]
     return f"{origin}{url.path.rpartition('/')[0]}"

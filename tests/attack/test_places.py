@@ -7,7 +7,7 @@ import hashlib
 import hmac
 import json
 import unicodedata
-from datetime import UTC
+from datetime import UTC, timedelta
 
 import pytest
 from helpers.sign_in import app, arrival, be, press, shown, signs_in
@@ -18,7 +18,17 @@ from triptych import clock
 from triptych.errors import NotAllowed, StudyFull
 from triptych.people import logins, panels, places
 from triptych.storage.database import reading, writing
-from triptych.storage.models import Access, Assignment, AssignmentState, Item, Membership, PanelIdentity, Study
+from triptych.storage.models import (
+    Access,
+    Assignment,
+    AssignmentState,
+    EntryAttempt,
+    Item,
+    Membership,
+    PanelIdentity,
+    Study,
+    TestAnswer,
+)
 from triptych.study import lifecycle
 from triptych.study.settings import changed, stored
 from triptych.web.session import web_engine
@@ -93,16 +103,37 @@ def test_who_failed_or_left_holds_no_place(engine, study, ending):
 def test_a_place_without_a_first_answer_frees_itself(engine, study, move_clock):
     first, second, *_ = fill(engine, study)
     with writing(engine) as session:
-        begin(session, study, second.id, draft_seq=1)
+        begin(session, study, second.id, draft_seq=1, minutes=30)
         begin(session, study, first.id, draft_seq=0)
     move_clock(minutes=61)
 
     with reading(engine) as session:
         assert places.people_with_a_place(session, study) == 1
     assert arrive(engine, study, "somebody else")
+    move_clock(minutes=30)  # a draft may be empty: invented people kept all places with one each
+    with reading(engine) as session:
+        assert places.people_with_a_place(session, study) == 1  # of somebody else
 
 
-def begin(session, study: Study, person_id: int, draft_seq: int) -> None:
+def test_a_test_that_was_only_begun_keeps_no_place(engine, study, move_clock):
+    first, second, *_ = fill(engine, study)
+    with writing(engine) as session:
+        for person in (first, second):
+            of_person = select(Membership.id).where(Membership.person_id == person.id)
+            attempt = EntryAttempt(
+                membership_id=session.scalars(of_person).one(), number=1, started_at=clock.now(), asked=2
+            )
+            session.add(attempt)
+            session.flush()
+        answer = TestAnswer(attempt_id=attempt.id, question="q", option="a", correct=True, answered_at=clock.now())
+        session.add(answer)
+    move_clock(minutes=61)
+
+    with reading(engine) as session:
+        assert places.people_with_a_place(session, study) == 1
+
+
+def begin(session, study: Study, person_id: int, draft_seq: int, minutes: int = 0) -> None:
     item = session.scalars(select(Item).where(Item.study_id == study.id)).first()
     now = clock.now()
     session.add(
@@ -113,7 +144,7 @@ def begin(session, study: Study, person_id: int, draft_seq: int) -> None:
             person_id=person_id,
             state=AssignmentState.reserved,
             reserved_at=now,
-            expires_at=now,
+            expires_at=now + timedelta(minutes=minutes),
             draft_seq=draft_seq,
         )
     )

@@ -7,6 +7,7 @@ import hashlib
 import json
 
 import pytest
+import streamlit as st
 from helpers.asgi import sent
 from helpers.downloads import get
 from helpers.present import present
@@ -92,6 +93,14 @@ def test_addresses_of_one_computer_come_with_the_command_for_others(visit, peopl
 
     assert "These addresses work on this computer only." in texts
     assert "start it with .venv/bin/python -m triptych server run --address 0.0.0.0" in texts
+
+
+@pytest.mark.parametrize("address", ["http://[::1", "http://\u2100/x"])
+def test_an_address_that_cannot_be_read_ends_no_page(visit, people_study, monkeypatch, address):
+    study, lead, _ = people_study
+    monkeypatch.setattr(type(st.context), "url", address)
+
+    assert "http://localhost/?study=" in words(visit(lead, "people.py", study=study.slug))
 
 
 def test_a_list_is_previewed_before_each_person_gets_a_link(visit, people_study):

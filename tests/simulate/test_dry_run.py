@@ -200,13 +200,14 @@ def test_a_dry_run_of_a_running_study_starts_from_nothing(lab, make_study):
         (Recipe(annotators=1), "2 to 100 annotators"),
         (Recipe(annotators=2, careless=2), "fewer careless ones"),
         (Recipe(items=1), "needs 2 items"),
-        (Recipe(items=2, annotators=3), ""),
+        (Recipe(items=2, annotators=3), "MAX_ANNOTATIONS"),
+        (Recipe(items=2, annotators=3), "MAX_RATINGS"),
     ],
 )
 def test_a_recipe_that_cannot_be_run_says_why(lab, monkeypatch, recipe, words):
-    if not words:
-        monkeypatch.setattr(dry_run, "MAX_ANNOTATIONS", 5)
-        words = "That would be 6 annotations"
+    if words.startswith("MAX"):
+        monkeypatch.setattr(dry_run, words, 5)
+        words = "That would be 6 annotations with 36 ratings"
     with database.writing(lab) as session, pytest.raises(NotAllowed, match=words):
         dry_run.dry_run(session, make(session, draft_items(3)), recipe)
 

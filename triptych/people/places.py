@@ -20,7 +20,17 @@ from sqlmodel import Session
 from triptych import clock, settings
 from triptych.errors import NotAllowed, StudyFull
 from triptych.languages.language import _
-from triptych.storage.models import Assignment, EntryAttempt, Item, Membership, Person, Purpose, Role, Study
+from triptych.storage.models import (
+    Assignment,
+    EntryAttempt,
+    Item,
+    Membership,
+    Person,
+    Purpose,
+    Role,
+    Study,
+    TestAnswer,
+)
 from triptych.study.settings import settings_of
 
 SPARE = 1.5  # people let in per place wanted: some of them give up
@@ -59,8 +69,12 @@ def _takes_part(study: Study) -> ColumnElement[bool]:
 def _holds_a_place(study: Study) -> ColumnElement[bool]:
     oldest = clock.now() - timedelta(minutes=settings_of(study).panel.free_after_minutes)
     own = (Assignment.study_id == study.id) & (Assignment.person_id == Membership.person_id)
-    answered = exists().where(own, Assignment.submitted_at.is_not(None) | (Assignment.draft_seq > 0))
-    tested = exists().where(EntryAttempt.membership_id == Membership.id)
+    # a draft may be empty, and the item goes to others when its time is over
+    drafted = (Assignment.draft_seq > 0) & (Assignment.expires_at > oldest)
+    answered = exists().where(own, Assignment.submitted_at.is_not(None) | drafted)
+    begun = exists().where(TestAnswer.attempt_id == EntryAttempt.id)
+    in_test = EntryAttempt.finished_at.is_not(None) | (EntryAttempt.started_at > oldest) | begun
+    tested = exists().where(EntryAttempt.membership_id == Membership.id, in_test)
     return _takes_part(study) & ((Membership.joined_at > oldest) | answered | tested)
 
 

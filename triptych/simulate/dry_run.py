@@ -64,6 +64,7 @@ from triptych.study.settings import Consent, EntryRules, changed, stored
 from triptych.study.system_names import system_names
 
 MIN_COUNT, MAX_PEOPLE, MAX_ANNOTATIONS = 2, 100, 3000
+MAX_RATINGS = 60_000  # more take minutes, while other scripts wait
 SIMULATED = Counted(frozenset({Kind.simulated.value}))
 Tell = Callable[[float], None]
 
@@ -131,10 +132,16 @@ def _items(session: Session, study: Study, recipe: Recipe) -> list[int]:
     if len(rows) < MIN_COUNT:
         raise NotAllowed(f"A dry run needs {MIN_COUNT} items or more. Add items to the study first.")
     raters = pairing.raters_of(session, study)
-    annotations = sum(min(raters[row.external_id], recipe.annotators) for row in rows)
-    if annotations > MAX_ANNOTATIONS:
+    annotations_of = {row.id: min(raters[row.external_id], recipe.annotators) for row in rows}
+    annotations = sum(annotations_of.values())
+    of_study = select(Candidate.item_id, func.count()).join(Item).where(Item.study_id == study.id)
+    candidates = map(tuple, session.execute(of_study.group_by(Candidate.item_id)))
+    criteria = len(lifecycle.design_of(session, study).rubric.criteria)
+    ratings = criteria * sum(count * annotations_of.get(item, 0) for item, count in candidates)
+    if annotations > MAX_ANNOTATIONS or ratings > MAX_RATINGS:
         raise NotAllowed(
-            f"That would be {annotations} annotations; a dry run makes {MAX_ANNOTATIONS} at most. Choose fewer items."
+            f"That would be {annotations:,} annotations with {ratings:,} ratings; a dry run makes {MAX_ANNOTATIONS:,} "
+            f"with {MAX_RATINGS:,} at most. Choose fewer items."
         )
     return [row.id for row in rows]
 
