@@ -11,13 +11,18 @@ from helpers.reports import new_study, report_of, some_answers
 from helpers.studies import full_answers, sure
 from openpyxl import load_workbook
 
+from triptych.operations import verify
+from triptych.privacy import withdrawal
 from triptych.results.caveats import caveats
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import build_frame
+from triptych.results.looking import log_look
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.storage import database, events
 from triptych.storage.events import EventKind
+from triptych.storage.models import StudyState
 from triptych.study import lifecycle
+from triptych.study.settings import Consent, StudySettings, stored
 from triptych.study.system_names import system_names
 
 
@@ -62,6 +67,38 @@ def test_changes_after_unblinding_are_said(sqlite_engine):
 
     assert "1 annotation came in afterwards, and 1 change of earlier ones" in kinds["unblinded"]
     assert "1 change of submitted annotations" in kinds["annotation edited"]
+
+
+def test_a_withdrawal_after_the_end_makes_no_study_incomplete(sqlite_engine):
+    """Kept ratings became surplus, and the report said that the study was closed early, after a look."""
+    with database.writing(sqlite_engine) as session:
+        study, lead, people = new_study(session, items=2, annotators=3)
+        for who in people * 2:
+            submit(session, study, who, full_answers())
+        log_look(session, study, 6, 6, lead.pseudonym)
+        lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
+        before = listed(session, study)
+        assert withdrawal.withdraw(session, study, people[0].pseudonym, people[0].pseudonym) == "keep"
+        after = listed(session, study)
+        assert verify.verify(session, study).holds
+
+    assert {kind: after[kind] for kind in after if kind != "withdrew"} == before
+    assert "closed early" not in " ".join(after.values())
+
+
+def test_ratings_deleted_with_a_withdrawal_are_said(sqlite_engine):
+    with database.writing(sqlite_engine) as session:
+        study, lead, people = new_study(session, items=2, annotators=3)
+        study.settings = stored(StudySettings(consent=Consent(after_withdrawal="delete")))
+        for who in people:
+            submit(session, study, who, full_answers())
+        for who, actor in ((people[0], lead), (people[1], people[1])):
+            assert withdrawal.withdraw(session, study, who.pseudonym, actor.pseudonym) == "delete"
+        kinds = listed(session, study)
+
+    assert kinds["deleted"] == (
+        "2 annotators withdrew, and their ratings were deleted as promised to them, 1 of them by a lead."
+    )
 
 
 def test_answers_at_one_end_are_a_ceiling(sqlite_engine):

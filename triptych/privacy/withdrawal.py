@@ -31,6 +31,7 @@ from triptych.storage.models import (
     Role,
     Slot,
     Study,
+    StudyState,
     Workbook,
 )
 from triptych.study.persons import Who
@@ -40,8 +41,9 @@ from triptych.study.settings import settings_of
 def withdraw(session: Session, study: Study, pseudonym: str, actor: str) -> str:
     """End the person's part in the study; returns what happened to the ratings, "keep" or "delete".
 
-    Kept ratings become surplus: their places are free, but results still include them. Call `erasure.wipe` afterwards,
-    outside the transaction. Raises NotFound, Conflict if they have withdrawn before.
+    Kept ratings become surplus: their places are free, but results still include them. In a closed study they keep
+    their places, which nobody else can take. Call `erasure.wipe` afterwards, outside the transaction. Raises NotFound,
+    Conflict if they have withdrawn before.
     """
     membership, person = roster.find(session, study, pseudonym)
     if membership.withdrawn_at is not None:
@@ -49,7 +51,8 @@ def withdraw(session: Session, study: Study, pseudonym: str, actor: str) -> str:
     promised = what_was_promised(session, study, membership, pseudonym)
     given_up = exclusions.give_up_reservations(session, study, person.id, AssignmentState.withdrawn)
     exclusions.forget_unfinished(session, study, person.id)
-    finished = _give_up_finished(session, study, membership)
+    frees_places = promised == "delete" or study.state != StudyState.closed
+    finished = _give_up_finished(session, study, membership) if frees_places else []
     reservations.free_places(session, [*given_up, *finished])
     if promised == "delete":
         _delete_work(session, study, membership)

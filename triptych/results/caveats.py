@@ -25,7 +25,7 @@ from triptych.stats.diagnostics import Speed
 from triptych.stats.numbers import counted
 from triptych.stats.undefined import Undefined
 from triptych.storage.events import EventKind
-from triptych.storage.models import AssignmentState, Event, Study, System
+from triptych.storage.models import AssignmentState, Event, EventDetail, Study, System
 
 CEILING_SHARE = 0.5  # share of the answers at one end of a scale from which it has a ceiling
 MIN_POINTS = 3  # points of a scale that can have a ceiling
@@ -214,6 +214,7 @@ def caveats(session: Session, study: Study, analysis: StudyAnalysis) -> tuple[Fi
         *_unblinding(session, study, analysis),
         *_edited_after_look(session, study),
         *_edited_after_comment(session, study),
+        *_deleted(session, study),
         *_imported(session, study),
         *_unfilled(session, study),
         *_logged(session, study),
@@ -349,6 +350,18 @@ def _edited_after_comment(session: Session, study: Study) -> Iterator[Finding]:
     if edited:
         sentence = f"{counted(edited, 'change')} of submitted annotations after a lead had asked about them."
         yield Finding(60, "edited after a comment", sentence)
+
+
+def _deleted(session: Session, study: Study) -> Iterator[Finding]:
+    """People whose ratings were deleted when they withdrew; a lead can do it for them."""
+    query = select(Event.actor, Event.subject, EventDetail.new).join(EventDetail, EventDetail.event_id == Event.id)
+    departures = session.execute(query.where(Event.study_id == study.id, Event.kind == EventKind.withdrew))
+    deleted = [(actor, subject) for actor, subject, new in departures if (new or {}).get("ratings") == "delete"]
+    if deleted:
+        by_leads = sum(actor != subject for actor, subject in deleted)
+        by_whom = f", {by_leads} of them by a lead" if by_leads else ""
+        people = counted(len(deleted), "annotator")
+        yield Finding(74, "deleted", f"{people} withdrew, and their ratings were deleted as promised to them{by_whom}.")
 
 
 def _imported(session: Session, study: Study) -> Iterator[Finding]:
