@@ -11,6 +11,7 @@ from helpers.present import present
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from triptych.stats import spans as highlights
 from triptych.stats.agreement import krippendorff_alpha
 from triptych.stats.spans import EVERYTHING_MARKED, NOTHING_MARKED, SpanAgreement, span_agreement
 from triptych.stats.undefined import Undefined, UndefinedStatistic
@@ -57,6 +58,23 @@ def test_the_matching_leaves_no_match_unused():
     # a's long passage meets both of b's; taking the first would leave a's second alone.
     result = agreement((0, "a", 0, 9, "x"), (0, "a", 0, 3, "x"), (0, "b", 1, 2, "x"), (0, "b", 6, 8, "x"))[None]
     assert result.overlapping == 1
+
+
+def test_highlights_that_all_overlap_are_not_matched(monkeypatch):
+    """A small file of them took gigabytes: each was paired with each other."""
+    rows = [(0, annotator, 3, 4, "x") for annotator in "ab" for _ in range(20)]
+    monkeypatch.setattr(highlights, "MAX_OVERLAPS", 20 * 39)
+    assert agreement(*rows)[None].overlapping == 1
+    monkeypatch.setattr(highlights, "MAX_OVERLAPS", 20 * 39 - 1)
+    crowded = agreement(*rows)[None]
+    assert (crowded.exact, crowded.overlapping) == (Undefined(highlights.CROWDED),) * 2
+    assert (crowded.spans, crowded.pairs, crowded.alpha) == (40, 1, 1)
+
+
+def test_only_passages_that_overlap_are_paired(monkeypatch):
+    monkeypatch.setattr(highlights, "MAX_OVERLAPS", 12)
+    rows = [(text, annotator, at, at + 1, "x") for text in range(2) for annotator in "ab" for at in range(6)]
+    assert agreement(*rows)[None].exact == 1
 
 
 def test_labels_count_by_label_and_not_for_any_label():

@@ -24,10 +24,12 @@ from .agreement import alphas
 from .columns import Column, codes
 from .counts import UnitCounts
 from .pairs import together
-from .undefined import Undefined, UndefinedStatistic
+from .undefined import Undefined, UndefinedStatistic, or_undefined
 
 NOT_READ_TWICE = "No text was read by two annotators."
 NOTHING_MARKED = "Not defined: nobody highlighted anything in a text that two annotators read."
+CROWDED = "Not defined: more highlights overlap than can be matched."
+MAX_OVERLAPS = 2_000_000  # pairs of highlights, all texts together
 EVERYTHING_MARKED = "Not defined: everybody highlighted everything."
 
 
@@ -131,23 +133,42 @@ def _agreement(readings: _Readings, spans: _Spans, label: str | None) -> SpanAgr
     return SpanAgreement(label, texts, count, pairs, exact, overlapping, _character_alpha(readings, spans))
 
 
-def _f1(readings: _Readings, spans: _Spans) -> tuple[float, float, int]:
+def _f1(readings: _Readings, spans: _Spans) -> tuple[float | Undefined, float | Undefined, int]:
     """Mean F1 over pairs of annotators, exact and overlapping, and the number of pairs with a highlight."""
     marks = np.bincount(spans.reading, minlength=len(readings.text))
     left, right = together(readings.text)
     pairs, pair = np.unique(_pair(readings, left, right), return_inverse=True)
     spans_of_pair = np.bincount(pair, marks[left] + marks[right])
-    first, second = together(readings.text[spans.reading])
-    apart = readings.reader[spans.reading[first]] != readings.reader[spans.reading[second]]
-    meets = (spans.start[first] < spans.end[second]) & (spans.start[second] < spans.end[first])
-    first, second = first[apart & meets], second[apart & meets]
-    same = (spans.start[first] == spans.start[second]) & (spans.end[first] == spans.end[second])
     shown = spans_of_pair > 0
+    overlaps = or_undefined(_overlaps, readings, spans)
+    if isinstance(overlaps, Undefined):
+        return overlaps, overlaps, int(shown.sum())
+    first, second = overlaps
+    same = (spans.start[first] == spans.start[second]) & (spans.end[first] == spans.end[second])
     scores = []
     for chosen in (same, np.ones(len(same), dtype=bool)):
         matches = _matched(readings, spans, first[chosen], second[chosen], pairs)
         scores.append(float(np.mean(2 * matches[shown] / spans_of_pair[shown])))
     return scores[0], scores[1], int(shown.sum())
+
+
+def _overlaps(readings: _Readings, spans: _Spans) -> tuple[np.ndarray, np.ndarray]:
+    """(E,) twice: highlights of two annotators that share a character.
+
+    Raises UndefinedStatistic if more than MAX_OVERLAPS do, also of one annotator.
+    """
+    offset = (np.cumsum(readings.lengths) - readings.lengths)[readings.text[spans.reading]]
+    order = np.argsort(offset + spans.start, kind="stable")
+    starts, ends = (offset + spans.start)[order], (offset + spans.end)[order]
+    rows = np.arange(len(order))
+    later = np.searchsorted(starts, ends) - rows - 1  # of those after it, as many begin before it ends
+    if later.sum() > MAX_OVERLAPS:
+        raise UndefinedStatistic(CROWDED)
+    first = np.repeat(rows, later)
+    second = first + 1 + np.arange(len(first)) - np.repeat(np.cumsum(later) - later, later)
+    first, second = order[first], order[second]
+    apart = readings.reader[spans.reading[first]] != readings.reader[spans.reading[second]]
+    return first[apart], second[apart]
 
 
 def _pair(readings: _Readings, first: np.ndarray, second: np.ndarray) -> np.ndarray:
