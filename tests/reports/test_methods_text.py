@@ -75,7 +75,8 @@ def some_study(
     rows["value"] = rng.integers(1, points + 1, len(rows)).astype(float)
     rows = rows[rng.random(len(rows)) < share].reset_index(drop=True)
     rows["item"], rows["annotator"] = "item-" + rows["item"].astype(str), "P-" + rows["annotator"].astype(str)
-    return make_frame(likert_rubric(criteria), rows, **part)
+    meta = {item: {"dialogue": item[-1]} for item in rows["item"]}
+    return replace(make_frame(likert_rubric(criteria), rows, **part), meta=meta)
 
 
 @settings(max_examples=40, deadline=None)

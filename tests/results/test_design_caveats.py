@@ -81,6 +81,10 @@ def test_responses_rated_one_at_a_time_are_said():
     assert not [*one_at_a_time(analysed(frame))]
 
 
+def items_of(frame: Frame) -> list[str]:
+    return list(frame.ratings["item"].cat.categories)
+
+
 def test_items_that_look_grouped_are_said_until_groups_are_declared():
     frame = renamed(crossed(40, 6, systems=2, raters=2), "dialogue-{group}-turn-{turn}")
     (finding,) = ungrouped(analysed(frame), NO_TEXTS)
@@ -88,7 +92,10 @@ def test_items_that_look_grouped_are_said_until_groups_are_declared():
         "Ids look like 10 groups of items, such as dialogue-0, and no groups of items are"
     )
     declared = replace(frame, settings=StudySettings(group_field="dialogue"))
-    assert not [*ungrouped(analysed(declared), NO_TEXTS)]
+    (mistyped,) = ungrouped(analysed(declared), NO_TEXTS)
+    assert "and the field dialogue groups none of them: if items" in mistyped.sentence
+    grouped = replace(declared, meta={item: {"dialogue": item.partition("-turn")[0]} for item in items_of(frame)})
+    assert not [*ungrouped(analysed(grouped), NO_TEXTS)]
 
 
 def test_shared_contexts_look_grouped():

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from triptych.languages import language
 from triptych.reports.facts import Facts
 from triptych.reports.numbers import Book
+from triptych.results.criterion import is_grouped
 from triptych.results.pay import rate_of
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.model import Criterion
@@ -224,7 +225,7 @@ def statistics(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     yield from _intervals(analysis)
     yield from _comparison(analysis, book)
     clustered = book.defined("systems", "interval low") or book.defined("contrasts", "p these annotators")
-    if clustered and analysis.frame.settings.group_field:
+    if clustered and is_grouped(analysis.frame):
         yield (
             f"Items are grouped by the field {analysis.frame.settings.group_field} of the items file: errors of "
             f"differences, means and agreement are clustered by group instead of item."

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from triptych.results.criterion import StudyRatings
+from triptych.results.criterion import StudyRatings, is_grouped
 from triptych.results.frame.table import Filters
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.texts import Texts
@@ -27,8 +27,8 @@ TOO_OFTEN = "differences are called clear two to three times too often"
 
 
 def ungrouped(analysis: StudyAnalysis, texts: Texts) -> Iterator[Finding]:
-    """Items that look grouped where no groups are declared."""
-    if analysis.frame.settings.group_field or not analysis.contrasts:
+    """Items that look grouped where no groups are declared, or the declared field groups nothing."""
+    if is_grouped(analysis.frame) or not analysis.contrasts:
         return
     names = [str(name) for name in analysis.item_names]
     if prefixes := grouped_ids(names):
@@ -37,10 +37,12 @@ def ungrouped(analysis: StudyAnalysis, texts: Texts) -> Iterator[Finding]:
         sentence = f"{counted(texts.shared_contexts, 'item')} share their context with another item"
     else:
         return
+    field = analysis.frame.settings.group_field
+    reason = f"the field {field} groups none of them" if field else "no groups of items are declared"
     yield Finding(
         86,
         "groups not declared",
-        f"{sentence}, and no groups of items are declared: if items within a group are similar, {TOO_OFTEN}.",
+        f"{sentence}, and {reason}: if items within a group are similar, {TOO_OFTEN}.",
     )
 
 
