@@ -21,7 +21,7 @@ from triptych.results.evidence import HOCHBERG, foremost
 from triptych.results.first_screen.ranking import THESE_ONLY
 from triptych.results.frame.table import Filters
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.results.verdicts import between_groups, speaks_for_others, standing, summary, verdict
+from triptych.results.verdicts import between_groups, standing, summary, tested_here_only, verdict
 from triptych.rubric.scales import Choice, NumberScale
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.analysis.final_values import FinalMeans
@@ -62,9 +62,12 @@ def leaders(analysis: StudyAnalysis, criteria: Collection[str]) -> str:
     by_summary: dict[str, list[str]] = defaultdict(list)
     for key in criteria:
         by_summary[summary(analysis, analysis.contrasts_of(key))].append(analysis.title(key))
-    alike = any(speaks_for_others(analysis.contrasts_of(key)) for key in criteria)
     sentences = [f"{words} on {joined_words(titles)}." for words, titles in by_summary.items()]
-    return " ".join([*sentences, *([] if alike else [THESE_ONLY])])
+    here_only = tested_here_only(analysis, criteria)
+    if here_only:
+        few = f"On {joined_words(here_only)}, this applies to the annotators only who rated it: there are too few."
+        sentences.append(THESE_ONLY if len(here_only) == len(criteria) else few)
+    return " ".join(sentences)
 
 
 def criterion_block(analysis: StudyAnalysis, result: CriterionResult, slug: str) -> None:

@@ -14,12 +14,14 @@ from helpers.frames import crossed, likert_rubric, make_frame
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from components.results.comparisons import leaders
 from triptych.reports.facts import Facts
 from triptych.reports.heds import _effect
 from triptych.reports.methods_text import at_a_time, mark_units, statistics, together
 from triptych.reports.numbers import Book
 from triptych.reports.tables import contrasts, main_table
 from triptych.results.frame.collection import Planned
+from triptych.results.warnings import findings
 from triptych.study.settings import Preregistration, StudySettings
 
 # words of the text: (part, statistic) of which results.csv must hold a number
@@ -101,6 +103,27 @@ def test_no_sentence_names_a_test_without_its_numbers(
     for words, numbers in NEEDED.items():
         if words in text:
             assert any(book.defined(*number) for number in numbers), (words, text)
+
+
+def test_a_criterion_that_few_rated_is_about_them_only():
+    """Its letters, the leading sentence and the methods text spoke for annotators like these, as the other's could."""
+    whole = some_study(1, annotators=6, items=20, systems=2, share=1, points=7, criteria=2)
+    second = whole.ratings[whole.ratings["annotator"].isin(["P-0", "P-1", "P-2"])].assign(criterion="c2")
+    columns = ["annotator", "item", "system", "criterion", "value"]
+    study = analysis(make_frame(likert_rubric(2), pd.concat([whole.ratings, second])[columns]))
+    book = Book.of(study)
+
+    only_here = "On Criterion 2, t-tests are clustered by item only and apply to these annotators only."
+    assert only_here in [*statistics(study, book)]
+    assert (
+        "clearly above, on Criterion 2 for these annotators (others may differ)," in main_table(study, book).notes[-1]
+    )
+    assert leaders(study, ["c1", "c2"]).endswith(
+        "On Criterion 2, this applies to the annotators only who rated it: there are too few."
+    )
+    assert (
+        "Too few annotators rated Criterion 2" in [f.sentence for f in findings(study) if f.kind == "few annotators"][0]
+    )
 
 
 def test_an_annotator_alone_gets_no_word_of_holm_or_agreement():

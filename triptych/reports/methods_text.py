@@ -10,13 +10,14 @@ from triptych.reports.numbers import Book
 from triptych.results.criterion import is_grouped
 from triptych.results.pay import rate_of
 from triptych.results.study_analysis import StudyAnalysis
+from triptych.results.verdicts import tested_here_only
 from triptych.rubric.model import Criterion
 from triptych.rubric.scales import shown
 from triptych.stats.analysis.collection import bound_in_words
 from triptych.stats.analysis.statistics import Number
 from triptych.stats.equivalence import Equivalence
 from triptych.stats.intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR, Interval
-from triptych.stats.numbers import counted
+from triptych.stats.numbers import counted, joined_words
 from triptych.stats.proportional_odds import ProportionalOdds
 from triptych.stats.undefined import Undefined
 from triptych.study.preregistration import declared
@@ -293,6 +294,9 @@ def _comparison(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
         yield f"Differences of systems are not defined: {_ended(' '.join(book.reasons('contrasts', 'difference')))}"
         return
     yield f"Systems were compared by least squares with effects of items, annotators and systems{comparison_test(book)}"
+    here_only = tested_here_only(analysis, analysis.compared)
+    if here_only and book.defined("contrasts", "p"):
+        yield f"On {joined_words(here_only)}, t-tests are clustered by item only and apply to these annotators only."
     if book.defined("contrasts", "p") or book.defined("contrasts", "p these annotators"):
         yield analysis.family
 

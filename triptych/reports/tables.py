@@ -12,12 +12,12 @@ from triptych.results.adjudication import FinalValue
 from triptych.results.criterion import CriterionResult, interval_note, titles_apart
 from triptych.results.evidence import HOCHBERG
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.results.verdicts import clear_of
+from triptych.results.verdicts import clear_of, tested_here_only
 from triptych.results.warnings import Finding, all_not_run
 from triptych.rubric.answers import LETTERS
 from triptych.stats.analysis.listing import SET_APART
 from triptych.stats.analysis.statistics import AGREEMENT, SYSTEM, columns
-from triptych.stats.numbers import counted
+from triptych.stats.numbers import counted, joined_words
 from triptych.stats.undefined import Undefined
 
 MOST_LETTERS = 8  # systems; with more, a cell of the main table would consist mostly of letters
@@ -102,7 +102,9 @@ def main_notes(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     yield " ".join(filter(None, [f"{kinds} with intervals.", interval_note(*analysis.criteria), *about]))
     alike = book.defined("contrasts", "p Holm")
     if alike or book.defined("contrasts", "p Holm these annotators"):
-        speaks = "" if alike else " for these annotators (others may differ)"
+        here_only = joined_words(tested_here_only(analysis, analysis.compared))
+        where = f", on {here_only}" if alike and here_only else ""
+        speaks = f"{where} for these annotators (others may differ)" if here_only else ""
         bound = f"adjusted p < {analysis.collection.bound:g}"
         raised = "letters: the" if _lettered(analysis) else "numbers: how many"
         yield f"Raised {raised} systems this one is clearly above{speaks}, {bound}. {analysis.family}"

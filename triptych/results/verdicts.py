@@ -127,6 +127,12 @@ def speaks_for_others(contrasts: Iterable[TestedDifference]) -> bool:
     return any(contrast.p is not None for contrast in contrasts)
 
 
+def tested_here_only(analysis: StudyAnalysis, criteria: Iterable[str]) -> list[str]:
+    """Titles of the criteria whose tests apply to their own annotators only, since these are too few."""
+    tests = {key: [c for c in analysis.contrasts_of(key) if c.p_here is not None] for key in criteria}
+    return [analysis.title(key) for key, tested in tests.items() if tested and not speaks_for_others(tested)]
+
+
 def clear_of(contrasts: Sequence[D]) -> list[D]:
     """The clear contrasts: for annotators like these or, without such a test, for these annotators."""
     alike = speaks_for_others(contrasts)

@@ -12,7 +12,15 @@ import numpy as np
 from triptych.results.criterion import StudyRatings, titles_apart
 from triptych.results.frame.table import Filters
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.results.verdicts import MAX_LISTED, between_groups, clear_of, clear_of_criteria, largest_first, pair_of
+from triptych.results.verdicts import (
+    MAX_LISTED,
+    between_groups,
+    clear_of,
+    clear_of_criteria,
+    largest_first,
+    pair_of,
+    tested_here_only,
+)
 from triptych.rubric.scales import Choice
 from triptych.stats.analysis.annotators import EffectsOf
 from triptych.stats.analysis.collection import CLEAR
@@ -22,7 +30,7 @@ from triptych.stats.coefficients import BANDS
 from triptych.stats.diagnostics import MISSING_SHARE
 from triptych.stats.effects import PositionEffect
 from triptych.stats.intervals import ENOUGH_ANNOTATORS
-from triptych.stats.numbers import p_words, written
+from triptych.stats.numbers import joined_words, p_words, written
 from triptych.stats.undefined import Undefined
 
 BY_CHANCE = "In simulations without camps, such a hint appeared in up to 7 % of studies."
@@ -153,6 +161,9 @@ def _these_only(analysis: StudyAnalysis) -> Iterator[Finding]:
         words += f"{ENOUGH_ANNOTATORS} are needed."
         yield Finding(70, "few annotators", words)
         return
+    if here_only := tested_here_only(analysis, analysis.compared):
+        sentence = f"Too few annotators rated {joined_words(here_only)} to know what others would prefer."
+        yield Finding(70, "few annotators", sentence)
     for criterion in analysis.compared:
         contrasts = analysis.contrasts_of(criterion)
         shaky = {c: c.p for c in contrasts if c.clear_here and c.p is not None and c.p >= CLEAR}
