@@ -23,7 +23,7 @@ from triptych.stats.undefined import Undefined, or_undefined
 from .designs import Assignment, Codes, Design
 from .ratings import Studies, simulate
 
-NO_TABLE = SideBySide(np.empty((0, 2)), np.empty(0, dtype=int), np.empty(0, dtype=int), ())  # statistics of pairs
+NO_TABLE = SideBySide(np.empty((0, 2)), *[np.empty(0, dtype=int)] * 3, ())  # statistics of pairs
 
 Fit = CrossedEffects | Undefined
 

@@ -42,6 +42,9 @@ def test_a_field_of_the_items_groups_their_errors():
     assert grouped.contrasts[0].difference == expected
     assert grouped.contrasts[0].difference.mean == pytest.approx(alone.contrasts[0].difference.mean)
     assert grouped.contrasts[0].difference.items == 10
+    won, won_alone = (present(of.contrasts[0].dominance).estimate for of in (grouped, alone))
+    assert (won.items, won_alone.items) == (10, 40)
+    assert won.mean == won_alone.mean
     assert grouped.criteria[0].systems[0].interval.items == 10
     table, alone_table = (present(of.agreement[0].table)["alpha"] for of in (grouped, alone))
     assert table.value == pytest.approx(alone_table.value)

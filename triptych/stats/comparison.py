@@ -27,10 +27,13 @@ _MEAN_DIGITS, _DIFFERENCE_DIGITS = 12, 9
 
 @dataclass(frozen=True)
 class Pairs:
-    """n pairs of ratings: (n,) differences of the two systems, and (n,) codes 0..G-1 of item and annotator."""
+    """n pairs of ratings: (n,) differences of the two systems, and (n,) codes 0..G-1.
+
+    groups: of the groups of items, or of the items where no groups are declared.
+    """
 
     differences: np.ndarray
-    items: np.ndarray
+    groups: np.ndarray
     annotators: np.ndarray
 
 
@@ -38,24 +41,29 @@ class Pairs:
 class SideBySide:
     """Ratings of one criterion as a table: one row per annotator and item, one column per system.
 
-    ratings: (C, S) numbers, NaN = not rated; items, annotators: (C,) codes; systems: the S labels, columns in
+    ratings: (C, S) numbers, NaN = not rated; items, groups, annotators: (C,) codes; systems: the S labels, columns in
     their order.
     """
 
     ratings: np.ndarray
     items: np.ndarray
+    groups: np.ndarray
     annotators: np.ndarray
     systems: tuple[Hashable, ...]
 
     @classmethod
-    def build(cls, values: Column, items: Column, annotators: Column, systems: Column) -> SideBySide:
+    def build(
+        cls, values: Column, items: Column, annotators: Column, systems: Column, groups: Column | None = None
+    ) -> SideBySide:
         """From n ratings: values (n,) numbers, NaN = missing; the other columns (n,) labels.
 
-        Ratings that one annotator gave one candidate twice are averaged. Undefined cases come up when two
-        systems are compared, not here.
+        groups: groups of items with related errors (turns of a dialogue); if omitted, every item is its own group.
+        Ratings that one annotator gave one candidate twice are averaged. Undefined cases come up when two systems are
+        compared, not here.
         """
-        ratings, item, annotator, system = numbers(values, items, annotators, systems)
-        item, annotator = codes(item)[0], codes(annotator)[0]
+        grouped = items if groups is None else groups
+        ratings, item, annotator, system, group = numbers(values, items, annotators, systems, grouped)
+        item, annotator, group = codes(item)[0], codes(annotator)[0], codes(group)[0]
         system, names = codes(system)
         key = item * (int(annotator.max(initial=0)) + 1) + annotator
         _, first, row = np.unique(key, return_index=True, return_inverse=True)
@@ -63,7 +71,7 @@ class SideBySide:
         sums, counts = np.bincount(cell, ratings, minlength=size), np.bincount(cell, minlength=size)
         means = np.divide(sums, counts, out=np.full(size, np.nan), where=counts > 0)
         means = _rounded(means, ratings, _MEAN_DIGITS).reshape(len(first), len(names))
-        return cls(means, item[first], annotator[first], tuple(names.tolist()))
+        return cls(means, item[first], group[first], annotator[first], tuple(names.tolist()))
 
     def of(self, systems: Sequence[Hashable]) -> np.ndarray:
         """(C, len(systems)) ratings of these systems, in this order; a system nobody rated is NaN throughout."""
@@ -81,7 +89,7 @@ class SideBySide:
         if not both.any():
             raise UndefinedStatistic(UNPAIRED)
         differences = sides[both, 0] - sides[both, 1]
-        return Pairs(differences, codes(self.items[both])[0], codes(self.annotators[both])[0])
+        return Pairs(differences, codes(self.groups[both])[0], codes(self.annotators[both])[0])
 
     def item_means(self, systems: Sequence[Hashable]) -> np.ndarray:
         """(items, len(systems)) mean rating over the annotators who rated all these systems on the item.
@@ -126,7 +134,7 @@ def difference(table: SideBySide, system: Hashable, baseline: Hashable, confiden
     UndefinedStatistic when no pair is complete.
     """
     pairs = table.pairs(system, baseline)
-    return estimate(pairs.differences, pairs.items, pairs.annotators, confidence)
+    return estimate(pairs.differences, pairs.groups, pairs.annotators, confidence)
 
 
 def dominance(table: SideBySide, system: Hashable, baseline: Hashable, confidence: float = 0.95) -> Dominance:
@@ -138,7 +146,7 @@ def dominance(table: SideBySide, system: Hashable, baseline: Hashable, confidenc
     pairs = table.pairs(system, baseline)
     signs = np.sign(pairs.differences)
     losses, ties, wins = np.bincount(signs.astype(np.int64) + 1, minlength=3).tolist()
-    return Dominance(wins, ties, losses, estimate(signs, pairs.items, pairs.annotators, confidence))
+    return Dominance(wins, ties, losses, estimate(signs, pairs.groups, pairs.annotators, confidence))
 
 
 def signed_rank(table: SideBySide, system: Hashable, baseline: Hashable) -> SignedRank:
