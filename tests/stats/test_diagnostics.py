@@ -9,7 +9,7 @@ import pytest
 from helpers.present import present
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import pearsonr
+from scipy.stats import pearsonr, t
 
 from triptych.stats.diagnostics import (
     AnnotatorAgreement,
@@ -63,10 +63,10 @@ def auc(kind, runs=12) -> float:
     random = np.random.default_rng(1)
     below = []
     for _ in range(runs):
-        values, units, _, annotators, _ = study(random, kind)
+        values, units, items, annotators, _ = study(random, kind)
         result = {
             each.annotator: -1 if each.value is None else each.value
-            for each in agreement_with_others(values, units, annotators)
+            for each in agreement_with_others(values, units, items, annotators)
         }
         below += [result[0] < result[other] for other in range(1, ANNOTATORS)]
     return float(np.mean(below))
@@ -86,8 +86,8 @@ def flagged(kind, runs=10):
     random = np.random.default_rng(2)
     result: list[AnnotatorAgreement] = []
     for _ in range(runs):
-        values, units, _, annotators, _ = study(random, kind)
-        result += agreement_with_others(values, units, annotators)
+        values, units, items, annotators, _ = study(random, kind)
+        result += agreement_with_others(values, units, items, annotators)
     return tuple(np.mean([each.alarm for each in result if (each.annotator == 0) == odd]) for odd in (True, False))
 
 
@@ -101,25 +101,63 @@ def test_random_and_constant_ratings_are_flagged():
 def test_the_correlation_is_with_the_mean_of_the_others():
     random = np.random.default_rng(0)
     table = random.normal(size=(20, 3))
-    result = agreement_with_others(table.ravel(), np.repeat(range(20), 3), list("abc") * 20)
+    item = np.repeat(range(20), 3)
+    result = agreement_with_others(table.ravel(), item, item, list("abc") * 20)
     assert [each.annotator for each in result] == ["a", "b", "c"]
-    expected = pearsonr(table[:, 0], table[:, 1:].mean(axis=1))
-    interval = expected.confidence_interval()
-    assert (result[0].value, result[0].low, result[0].high) == pytest.approx((expected.statistic, *interval))
+    others = table[:, 1:].mean(axis=1)
+    assert result[0].value == pytest.approx(pearsonr(table[:, 0], others).statistic)
+    without = [np.delete(np.arange(20), item) for item in range(20)]
+    z = np.arctanh([pearsonr(table[rest, 0], others[rest]).statistic for rest in without])
+    reach = t.ppf(0.975, 19) * np.sqrt(19 / 20 * ((z - z.mean()) ** 2).sum())
+    expected = np.tanh(np.arctanh(present(result[0].value)) + np.array([-reach, reach]))
+    assert present(result[0].interval) == pytest.approx(tuple(expected))
     assert result[0].others == pytest.approx(np.median([result[1].value, result[2].value]))
     assert "half of the others reach" in result[0].sentence
 
 
+def test_related_ratings_of_an_item_count_once_in_the_interval():
+    """A correlation over twelve copies of each rating is as uncertain as over one."""
+    values, item, annotator = np.random.default_rng(1).normal(size=60), np.repeat(range(20), 3), [0, 1, 2] * 20
+    once = agreement_with_others(values, item, item, annotator)
+    unit = np.add.outer(range(12), 100 * item).ravel()
+    often = agreement_with_others(np.tile(values, 12), unit, np.tile(item, 12), annotator * 12)
+    assert [present(each.interval) for each in often] == [pytest.approx(present(each.interval)) for each in once]
+
+
+def test_equally_careful_annotators_of_a_hard_task_are_rarely_flagged():
+    random = np.random.default_rng(5)
+    item, annotator, criterion = (column.ravel() for column in np.indices((40, 5, 12)))
+    result: list[AnnotatorAgreement] = []
+    for _ in range(30):
+        felt = random.normal(0, 0.45, (40, 1, 1)) + random.normal(0, 1, (40, 5, 1)) + random.normal(0, 0.5, (40, 5, 12))
+        result += agreement_with_others(felt.ravel(), item * 12 + criterion, item, annotator)
+    assert np.mean([each.alarm for each in result]) < 0.05
+
+
+def test_one_item_has_a_correlation_without_an_interval_or_alarm():
+    values = [1, 2, 3, 4] * 3 + [4, 3, 2, 1] * 3
+    result = agreement_with_others(values, [*range(12)] * 2, [0] * 24, [0] * 12 + [1] * 12)
+    assert [(each.value, each.alarm) for each in result] == [(pytest.approx(-1), False)] * 2
+    assert result[0].sentence.endswith("over 12 ratings. An interval needs at least two items rated by two annotators.")
+
+
+def test_ratings_equal_on_all_items_but_one_are_flagged():
+    table = np.column_stack([[5, 5, 3, *[5] * 27], np.arange(30) % 7, np.arange(30) % 7 + 1])
+    item = np.repeat(np.arange(30), 3)
+    assert agreement_with_others(table.ravel(), item, item, [0, 1, 2] * 30)[0].alarm
+
+
 def test_equal_ratings_have_no_correlation_and_are_flagged():
     values = np.column_stack([np.full(12, 5), np.arange(12), np.arange(12) + 1])
-    result = agreement_with_others(values.ravel(), np.repeat(range(12), 3), [0, 1, 2] * 12)
+    item = np.repeat(range(12), 3)
+    result = agreement_with_others(values.ravel(), item, item, [0, 1, 2] * 12)
     assert (result[0].value, result[0].alarm) == (None, True)
     assert result[0].sentence == "Not defined: all own ratings are equal."
     assert result[1].value == pytest.approx(1)
 
 
 def test_few_shared_ratings_have_no_correlation_and_raise_no_alarm():
-    result = agreement_with_others([1, 2, 2, 1], [0, 0, 1, 1], [0, 1, 0, 1])
+    result = agreement_with_others([1, 2, 2, 1], [0, 0, 1, 1], [0, 0, 1, 1], [0, 1, 0, 1])
     assert [(each.value, each.alarm) for each in result] == [(None, False)] * 2
     assert "2 ratings shared with others, and 10 are needed" in result[0].sentence
 
@@ -236,8 +274,8 @@ def test_a_rate_has_wilsons_interval():
 @pytest.mark.parametrize(
     ("statistic", "arguments", "words"),
     [
-        (agreement_with_others, ([1, 2], [0, 1], [0, 1]), "no unit was rated by two annotators"),
-        (agreement_with_others, ([], [], []), "no unit was rated by two annotators"),
+        (agreement_with_others, ([1, 2], [0, 1], [0, 1], [0, 1]), "no unit was rated by two annotators"),
+        (agreement_with_others, ([], [], [], []), "no unit was rated by two annotators"),
         (severities, ([1, 2], [0, 1], [0, 1], [0, 1]), "no unit was rated by two annotators"),
         (drifts, ([1, 2], [0, 0], [0, 0], [0, 1], [1, 2]), "nobody has 10 annotations"),
         (speeds, ([NAN], [3], [0]), "no active time"),
@@ -263,7 +301,7 @@ def test_row_order_and_names_change_no_diagnostic(ratings, random):
             result.append(
                 {
                     "VWXYZ".index(each.annotator) if isinstance(each.annotator, str) else each.annotator: each
-                    for each in agreement_with_others(value, unit, annotator)
+                    for each in agreement_with_others(value, unit, item, annotator)
                 }
             )
             severe = severities(value, unit, item, annotator)
@@ -278,6 +316,7 @@ def test_row_order_and_names_change_no_diagnostic(ratings, random):
     for at, row in each.items():
         assert row.alarm == other[at].alarm
         assert row.value == pytest.approx(other[at].value) if row.value is not None else other[at].value is None
+        assert type(row.interval) is type(other[at].interval)
 
 
 @pytest.mark.parametrize("unit", [1, 0.1, 1 / 3])
@@ -302,5 +341,5 @@ def test_one_dissent_is_no_drift(unit):
 def test_a_correlation_of_zero_has_no_sign():
     values = np.array([*[1.0, 2.0] * 10, *[1.0, 1.0, 2.0, 2.0] * 5]) - 1e-17
     unit, annotator = np.tile(np.arange(20), 2), np.repeat([0, 1], 20)
-    sentences = [each.sentence for each in agreement_with_others(-values * 0.1, unit, annotator)]
+    sentences = [each.sentence for each in agreement_with_others(-values * 0.1, unit, unit, annotator)]
     assert all("others 0.00 (" in sentence for sentence in sentences), sentences

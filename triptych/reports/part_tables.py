@@ -297,11 +297,11 @@ APPENDIX = (
         "annotators",
         "Annotators one by one",
         (*tables.LOOK, *tables.SPEED, *tables.DRIFT),
-        "Over all criteria. With the others: correlation with their mean, with 95 % intervals. Severity: own rating "
-        "minus the mean of the others, in % of the scale; not misconduct. All equal: annotations with the same rating "
-        "throughout. Missing: answers marked as missing. Seconds: the median per annotation. Too fast: annotations too "
-        "fast to have read the texts. Drift: the largest excursion from the others in time, and its 99 % quantile over "
-        "random orders. None of this excludes anyone.",
+        "Over all criteria. With the others: correlation with their mean, with 95 % intervals (jackknife over items). "
+        "Severity: own rating minus the mean of the others, in % of the scale; not misconduct. All equal: annotations "
+        "with the same rating throughout. Missing: answers marked as missing. Seconds: the median per annotation. Too "
+        "fast: annotations too fast to have read the texts. Drift: the largest excursion from the others in time, and "
+        "its 99 % quantile over random orders. None of this excludes anyone.",
         "Annotator",
     ),
     PartTable(

@@ -161,12 +161,16 @@ def jackknife_interval(
     shows the coverage). It applies to these annotators. Raises UndefinedStatistic where one item decides or nothing
     varies.
     """
-    count = table.parts.shape[0]
-    if count < 2:
+    if table.parts.shape[0] < 2:
         raise UndefinedStatistic(TOO_FEW)
-    # sorted, so that sums do not depend on the order of the items
-    without = np.sort(np.concatenate([statistic(table, draw) for draw in table.left_out()]))
-    value = statistic(table, table.observed())[0]
+    without = np.concatenate([statistic(table, draw) for draw in table.left_out()])
+    return limits_from(float(statistic(table, table.observed())[0]), without, confidence, lowest)
+
+
+def limits_from(value: float, without: np.ndarray, confidence: float, lowest: float = -1) -> tuple[float, float]:
+    """Limits of a coefficient from its values (m,) without each of m items; see jackknife_interval."""
+    count = len(without)
+    without = np.sort(without)  # so that sums do not depend on the order of the items
     if np.isnan(without).any():
         raise UndefinedStatistic(NEARLY_CONSTANT)
     if np.ptp(without) <= _ROUNDING:

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from .columns import Column, codes, numbers, present
+from .counts import TOO_FEW, limits_from
 from .intervals import mean_interval
 from .numbers import written
 from .rates import Rate, rate
-from .undefined import UndefinedStatistic
+from .undefined import Undefined, UndefinedStatistic, or_undefined
 
 LOW_CORRELATION = 0.2
 FEWEST_SHARED = 10
@@ -40,14 +40,13 @@ _NEAR = 1e-9
 class AnnotatorAgreement:
     """Correlation of an annotator with the mean of the others over n units, its 95 % interval, the others' median.
 
-    value, low and high are None where the correlation is not defined; the sentence says why. alarm: the value is low
-    and the interval is below the median of the others.
+    value is None where the correlation is not defined; the sentence says why. alarm: the value is low and the interval
+    is below the median of the others.
     """
 
     annotator: object
     value: float | None
-    low: float | None
-    high: float | None
+    interval: tuple[float, float] | Undefined
     others: float | None
     n: int
     alarm: bool
@@ -122,21 +121,24 @@ class FlaggedRate:
 
 
 def agreement_with_others(
-    values: Column, units: Column, annotators: Column, confidence: float = 0.95
+    values: Column, units: Column, items: Column, annotators: Column, confidence: float = 0.95
 ) -> tuple[AnnotatorAgreement, ...]:
     """Leave-one-out correlation of each annotator, in order of first appearance.
 
     values: (n,) numbers, NaN = missing; units: (n,) labels of what was rated (item and system, and criterion when
-    the values of criteria are standardised first); annotators: (n,) labels. Interval by Fisher's z, capped for a
-    correlation of 1. Raises UndefinedStatistic when no unit has ratings by two annotators.
+    the values of criteria are standardised first); items: (n,) the item (or group of items) of each unit; annotators:
+    (n,) labels. The interval leaves out one item at a time, with all its units, as these are related. Raises
+    UndefinedStatistic when no unit has ratings by two annotators.
     """
-    own, others, annotator, labels = _beside_others(values, units, annotators)
-    correlations = [_pearson(own[annotator == at], others[annotator == at]) for at in range(len(labels))]
+    own, others, item, annotator, labels = _beside_others(values, units, annotators, items)
+    of_each = [(own[rows], others[rows], item[rows]) for rows in (annotator == at for at in range(len(labels)))]
+    correlations = [_pearson(*sides) for *sides, _ in of_each]
     rows = []
-    for at, label in enumerate(labels):
-        of_others = [value for place, (value, _) in enumerate(correlations) if place != at and value is not None]
+    for at, (label, (value, why)) in enumerate(zip(labels, correlations, strict=True)):
+        of_others = [other for place, (other, _) in enumerate(correlations) if place != at and other is not None]
         median = float(np.median(of_others)) if of_others else None
-        rows.append(_agreement_row(label, *correlations[at], median, int((annotator == at).sum()), confidence))
+        limits = Undefined(why) if value is None else or_undefined(_limits, value, *of_each[at], confidence)
+        rows.append(_agreement_row(label, value, limits, median, len(of_each[at][0])))
     return tuple(rows)
 
 
@@ -145,7 +147,7 @@ def severities(
 ) -> tuple[Severity, ...]:
     """Each annotator's mean difference from the mean of the others, its interval clustered by item.
 
-    items: (n,) the item of each unit; the other columns, and what is undefined, as in agreement_with_others.
+    The columns, and what is undefined, are as in agreement_with_others.
     """
     own, others, item, annotator, labels = _beside_others(values, units, annotators, items)
     apart = own - others
@@ -289,25 +291,44 @@ def _pearson(own: np.ndarray, others: np.ndarray) -> tuple[float | None, str]:
     return float(np.clip((x @ y) / np.sqrt((x @ x) * (y @ y)), -1, 1)), ""
 
 
-def _agreement_row(
-    label: object, value: float | None, why: str, others: float | None, n: int, confidence: float
-) -> AnnotatorAgreement:
-    """One annotator's agreement with its interval, alarm and sentence.
+def _limits(
+    value: float, own: np.ndarray, others: np.ndarray, items: np.ndarray, confidence: float
+) -> tuple[float, float]:
+    """Limits of a correlation from its values without each item; where nothing varies without an item, 0 is its value.
 
-    Ratings that never vary raise the alarm: they cannot correlate with anything. why: the reason if value is None.
+    Raises UndefinedStatistic.
     """
-    if value is None:
-        return AnnotatorAgreement(label, None, None, None, others, n, "own ratings are equal" in why, why)
-    reach = float(ndtri((1 + confidence) / 2)) / np.sqrt(n - 3)
-    centre = np.arctanh(np.clip(value, -1 + 1e-9, 1 - 1e-9))
-    low, high = min(float(np.tanh(centre - reach)), value), max(float(np.tanh(centre + reach)), value)
-    shown, lowest, highest = (written(of, "number") for of in (value, low, high))
+    place = codes(items)[0]
+    x, y = own - own.mean(), others - others.mean()
+    sums = np.stack([np.bincount(place, column) for column in (np.ones(len(x)), x, y, x * x, y * y, x * y)])
+    if sums.shape[1] < 2:
+        raise UndefinedStatistic(TOO_FEW)
+    n, of_x, of_y, xx, yy, xy = sums.sum(axis=1, keepdims=True) - sums
+    squares = np.maximum(xx - of_x**2 / n, 0) * np.maximum(yy - of_y**2 / n, 0)
+    varied = squares > _ROUNDING * (x @ x) * (y @ y)
+    root = np.sqrt(squares, out=np.ones(len(squares)), where=varied)
+    return limits_from(value, np.where(varied, np.clip((xy - of_x * of_y / n) / root, -1, 1), 0.0), confidence)
+
+
+def _agreement_row(
+    label: object, value: float | None, interval: tuple[float, float] | Undefined, others: float | None, n: int
+) -> AnnotatorAgreement:
+    """One annotator's agreement with its alarm and sentence.
+
+    Ratings that never vary raise the alarm: they cannot correlate with anything.
+    """
+    if value is None or isinstance(interval, Undefined):
+        reason = str(interval)
+        if value is not None:
+            reason = f"Correlation with the mean of the others {written(value, 'number')} over {n} ratings. {reason}"
+        return AnnotatorAgreement(label, value, interval, others, n, "own ratings are equal" in reason, reason)
+    shown, lowest, highest = (written(of, "number") for of in (value, *interval))
     words = f"Correlation with the mean of the others {shown} ({lowest} to {highest}) over {n} ratings"
     if others is None:
-        return AnnotatorAgreement(label, value, low, high, None, n, False, f"{words}.")
-    alarm = value < LOW_CORRELATION and high < others
+        return AnnotatorAgreement(label, value, interval, None, n, False, f"{words}.")
+    alarm = value < LOW_CORRELATION and interval[1] < others
     return AnnotatorAgreement(
-        label, value, low, high, others, n, alarm, f"{words}; half of the others reach {written(others, 'number')}."
+        label, value, interval, others, n, alarm, f"{words}; half of the others reach {written(others, 'number')}."
     )
 
 

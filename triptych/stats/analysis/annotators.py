@@ -131,6 +131,7 @@ class Pooled:
     value: np.ndarray
     unit: np.ndarray
     item: np.ndarray
+    group: np.ndarray
     annotator: np.ndarray
     at: np.ndarray
 
@@ -209,7 +210,7 @@ def _distinct_pairs(people: np.ndarray, values: np.ndarray) -> int:
 def pooled(every: Sequence[Ratings]) -> Pooled:
     """The ratings of all numeric criteria together."""
     parts = [_scaled(ratings, place) for place, ratings in enumerate(every) if not np.isnan(ratings.number).all()]
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else [np.empty(0)] * 5
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else [np.empty(0)] * 6
     return Pooled(*columns)
 
 
@@ -218,19 +219,20 @@ def _scaled(ratings: Ratings, place: int) -> tuple[np.ndarray, ...]:
     low, high = numeric.variable.ends
     with np.errstate(over="ignore", invalid="ignore"):  # statistics refuse what is too large
         value = (numeric.number - numeric.number.mean()) / (high - low)
-    return value, numeric.units * 1000 + place, numeric.item, numeric.annotator, numeric.at
+    return value, numeric.units * 1000 + place, numeric.item, numeric.group, numeric.annotator, numeric.at
 
 
 def looks(workers: Iterable[Worker], every: Sequence[Ratings], names: Sequence[str]) -> Iterator[AnnotatorLook]:
     """The diagnostics of each worker; names: labels of the annotator codes in the ratings."""
     together = pooled(every)
     columns = (together.value, together.unit)
+    by_group = (*columns, together.group, together.annotator)
     ordered = not np.isnan(together.value).all()
     timed = times_known(together)
     marked_missing, annotator = joined(every, "missing", "annotator")
     diagnostics = (
-        or_undefined(agreement_with_others, *columns, together.annotator) if ordered else NO_ORDER,
-        or_undefined(severities, *columns, together.item, together.annotator) if ordered else NO_ORDER,
+        or_undefined(agreement_with_others, *by_group) if ordered else NO_ORDER,
+        or_undefined(severities, *by_group) if ordered else NO_ORDER,
         _equal_ratings(every, timed),
         or_undefined(drifts, *columns, together.item, together.annotator, together.at) if timed else NO_TIMES,
         or_undefined(missing_rates, marked_missing.astype(float), annotator),

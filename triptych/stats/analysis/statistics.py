@@ -175,10 +175,9 @@ def _with_others(name: str) -> Callable[[Any], Any]:
 
     def take(look: Any) -> Any:
         agreement = look.agreement
-        if isinstance(agreement, AnnotatorAgreement) and None not in (agreement.value, agreement.low, agreement.high):
+        if isinstance(agreement, AnnotatorAgreement) and agreement.value is not None:
             others = Undefined("Not defined: no other annotator has such a correlation.")
-            each = {"value": agreement.value, "limits": (agreement.low, agreement.high), "others": agreement.others}
-            return others if each[name] is None else each[name]
+            return others if getattr(agreement, name) is None else getattr(agreement, name)
         if name != "value":
             return None
         return agreement if isinstance(agreement, Undefined) else Undefined(agreement.sentence)
@@ -411,7 +410,7 @@ AT_PLACE = (
 )
 LOOK = (
     Statistic("annotations", "count", "annotations", "Annotations"),
-    Statistic("correlation", "number", _with_others("value"), "With the others", _with_others("limits")),
+    Statistic("correlation", "number", _with_others("value"), "With the others", _with_others("interval")),
     Statistic("half of the others", "number", _with_others("others")),
     Statistic("severity", "of scale", "severity.difference", "Severity"),
     Statistic("all equal", "share", "equal.share", "All equal"),
