@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import logit
 
-from triptych.stats.camps import camps_by_agreement, camps_by_taste, group_difference, profiles
+from triptych.stats.camps import camps_by_agreement, camps_by_taste, profiles
 from triptych.stats.crossed import CrossedEffects
 from triptych.stats.undefined import Undefined, or_undefined
 
@@ -19,7 +19,7 @@ from .tallies import COSTLY_RUNS, Counts, Simulation, counted
 
 @dataclass(frozen=True)
 class CampsReported:
-    """How often camps are reported: by declared groups, by taste and by agreement.
+    """How often camps are reported: by taste and by agreement.
 
     apart: how the camps differ. "none": all annotators have independent tastes; "tastes": two camps are 2 logits apart
     on one system; "agreement": each camp has its own view of every response, of SD 1 logit.
@@ -70,8 +70,7 @@ class CampsReported:
         columns = (values, rated.items, rated.annotators, rated.systems)
         by_agreement = or_undefined(camps_by_agreement, *columns)
         hints = {"by taste": by_taste, "by agreement": by_agreement}
-        reported = {key: hint.p < 0.05 for key, hint in hints.items() if not isinstance(hint, Undefined)}
-        return {"declared": group_difference(profile, camp) < 0.05} | reported
+        return {key: hint.p < 0.05 for key, hint in hints.items() if not isinstance(hint, Undefined)}
 
 
 SIMULATIONS: tuple[Simulation, ...] = (

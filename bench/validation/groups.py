@@ -22,20 +22,25 @@ GROUP_RUNS = 1000
 
 @dataclass(frozen=True)
 class BetweenGroups:
-    """Two groups of annotators rate the same items and do not differ. raters: per item; annotators: in each group."""
+    """Two groups of annotators that do not differ. raters: per item; annotators: in each group.
+
+    own_items: whether each group rates items of its own, as many as `items`.
+    """
 
     items: int
     raters: tuple[int, int]
     annotators: tuple[int, int]
     taste: float = 0.3
     unequal: bool = False
+    own_items: bool = False
     part: str = "groups"
     most: int = GROUP_RUNS
 
     @property
     def name(self) -> str:
         sides = [f"{r} of {a}" for r, a in zip(self.raters, self.annotators, strict=True)]
-        return f"{self.items} × {' and '.join(sides)}{', unequal' * self.unequal}, taste {self.taste:g}"
+        more = ", unequal" * self.unequal + ", own items" * self.own_items
+        return f"{self.items} × {' and '.join(sides)}{more}, taste {self.taste:g}"
 
     @property
     def batch(self) -> int:
@@ -48,11 +53,11 @@ class BetweenGroups:
             for raters, annotators in zip(self.raters, self.annotators, strict=True)
         ]
         rated = Assignment(
-            np.concatenate([of.items for of in of_group]),
+            np.concatenate([of_group[0].items, of_group[1].items + self.items * self.own_items]),
             np.concatenate([of_group[0].annotators, of_group[1].annotators + self.annotators[0]]),
             np.concatenate([of.systems for of in of_group]),
         )
-        design = Design(self.items, sum(self.raters), both, SYSTEMS, self.taste)
+        design = Design(self.items * (1 + self.own_items), sum(self.raters), both, SYSTEMS, self.taste)
         studies = simulate(design, rated, np.zeros(SYSTEMS), runs, random).ratings
         groups = {str(who): "first" if who < self.annotators[0] else "second" for who in range(both)}
         tests = [self._between(_ratings(values, rated), groups) for values in studies]
@@ -99,4 +104,6 @@ SIMULATIONS: tuple[Simulation, ...] = (
     *(BetweenGroups(60, (2, 3), (6, 20), taste) for taste in (0.0, 0.3, 0.6)),
     BetweenGroups(100, (3, 3), (12, 12), 0.6, unequal=True),
     BetweenGroups(60, (3, 5), (3, 5), 0.0),
+    BetweenGroups(60, (1, 10), (5, 20)),
+    BetweenGroups(20, (30, 30), (30, 30), own_items=True),
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from triptych.stats.camps import camps_by_agreement, camps_by_taste, group_difference, profiles
+from triptych.stats.camps import camps_by_agreement, camps_by_taste, profiles
 from triptych.stats.crossed import CrossedEffects
 from triptych.stats.undefined import UndefinedStatistic
 
@@ -55,23 +55,11 @@ def test_a_profile_is_the_mean_residual_for_each_system() -> None:
     assert table[0] == pytest.approx(table[3])
 
 
-def test_declared_camps_differ_and_other_groups_do_not() -> None:
-    table = profile(1, 12, camp=2)
-    assert group_difference(table, np.arange(12) < 6) < 0.01
-    assert group_difference(table, np.arange(12) % 2) > 0.05
-
-
-@pytest.mark.parametrize("groups", [["a"] * 4, list("abcd")])
-def test_groups_that_cannot_be_compared(groups: list[str]) -> None:
-    with pytest.raises(UndefinedStatistic, match="two groups"):
-        group_difference(np.zeros((4, 3)), groups)
-
-
-def test_equal_tastes_have_no_groups() -> None:
+def test_equal_tastes_have_no_camps() -> None:
     """What is left of them is rounding, of which p was made."""
-    table = np.random.default_rng(1).normal(0, 1e-16, (8, 3)) + np.array([0.5, -0.25, -0.25])
+    table = np.random.default_rng(1).normal(0, 1e-16, (12, 3)) + np.array([0.5, -0.25, -0.25])
     with pytest.raises(UndefinedStatistic, match="no annotator's taste differs"):
-        group_difference(table, list("aabbccdd"))
+        camps_by_taste(table, range(12))
 
 
 def test_camps_by_taste_are_found() -> None:

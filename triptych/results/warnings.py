@@ -179,7 +179,7 @@ def _these_only(analysis: StudyAnalysis) -> Iterator[Finding]:
 
 
 def _groups(analysis: StudyAnalysis) -> Iterator[Finding]:
-    """Agreement within groups that the pooled agreement hides, and preferences that differ between groups."""
+    """Agreement within groups that the pooled agreement hides, and differences of systems that differ by group."""
     pooled = {each.criterion: each.alpha for each in analysis.agreement}
     for criterion, of_all in pooled.items():
         inside = [(of.group, of.agreement.alpha) for of in analysis.group_agreement if of.criterion == criterion]
@@ -192,8 +192,6 @@ def _groups(analysis: StudyAnalysis) -> Iterator[Finding]:
         criteria = Filters(criteria=frozenset({criterion}))
         yield Finding(93 if apart > GROUPS_APART else 35, "groups", sentence, criteria)
     yield from _groups_differ(analysis)
-    if analysis.groups and not isinstance(p := analysis.group_tastes, Undefined) and p < CLEAR:
-        yield Finding(87, "groups", f"The groups of annotators prefer different systems (permutations, {p_words(p)}).")
 
 
 def _groups_differ(analysis: StudyAnalysis) -> Iterator[Finding]:

@@ -1,8 +1,8 @@
 """Whether annotators form camps: by their tastes for systems, or by who agrees with them.
 
-Declared groups are compared by permuting labels. Without declared groups, two tests can hint at camps. Both keep their
-level when annotators differ in severity; that neither finds camps proves nothing. Severity, difficulty and, for
-agreement, tastes are removed from the ratings first.
+Two tests can hint at camps that nobody declared. Both keep their level when annotators differ in severity; that neither
+finds camps proves nothing. Severity, difficulty and, for agreement, tastes are removed from the ratings first. Declared
+groups are compared by the differences of systems in each (analysis/groups.py).
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ _FACTOR_ROUNDS = 20
 _NULL_DRAWS = 999
 _SMALLEST_DIFFERENCE = 1e-9  # points, or correlations; smaller ones are rounding
 _DECIMALS = 9
-_ROUNDING = 1e-12  # as a share of all scatter
 
 
 @dataclass(frozen=True)
@@ -58,23 +57,6 @@ def profiles(fits: Sequence[CrossedEffects], annotators: Sequence[Label], system
         sums, counts = np.bincount(cell, fit.residuals, size), np.bincount(cell, minlength=size)
         columns.append((sums / np.maximum(counts, 1)).reshape(len(annotators), -1))
     return np.hstack(columns)
-
-
-def group_difference(profile: Floats, group: Column, seed: int = 0) -> float:
-    """p of the test whether declared groups of annotators differ in taste; profile: (A, q), group: (A,) labels.
-
-    Permutes the labels; the statistic is the squared distance of the groups' mean profiles from the common mean,
-    weighted by size. Raises UndefinedStatistic below two groups, where every group has one annotator, or where all
-    tastes are equal.
-    """
-    code, labels = codes(group)
-    if len(labels) < 2 or len(labels) == len(code):
-        raise UndefinedStatistic("Not defined: it needs two groups of annotators, one of them with two or more.")
-    centred = _centred(profile)
-    random = np.random.default_rng(seed)
-    enough = _between(centred, code) - _ROUNDING * float((centred**2).sum())
-    as_far = sum(_between(centred, random.permutation(code)) >= enough for _ in range(PERMUTATIONS))
-    return (1 + as_far) / (1 + PERMUTATIONS)
 
 
 def camps_by_taste(profile: Floats, names: Sequence[Label], seed: int = 0) -> Camps:
@@ -138,13 +120,6 @@ def _centred(profile: Floats) -> Floats:
     if not np.abs(centred).max() > _SMALLEST_DIFFERENCE:
         raise UndefinedStatistic("Not defined: no annotator's taste differs from the others'.")
     return centred
-
-
-def _between(centred: Floats, code: np.ndarray) -> float:
-    """Sum over groups of (size x squared distance of the group's mean profile from the overall one, which is 0)."""
-    size = np.bincount(code)
-    means = np.stack([np.bincount(code, column) / size for column in centred.T], axis=1)
-    return float((size[:, None] * means**2).sum())
 
 
 def _tightest(scores: Floats) -> tuple[Floats, np.ndarray]:

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from ..camps import Camps, camps_by_agreement, camps_by_taste, group_difference, profiles
+from ..camps import Camps, camps_by_agreement, camps_by_taste, profiles
 from ..columns import Label
 from ..crossed import CrossedEffects
 from ..undefined import Undefined, or_undefined
@@ -134,18 +134,6 @@ def _estimated(difference: GroupDifference, fit: CrossedEffects | Undefined) -> 
     if difference.other:
         return replace(difference, difference=or_undefined(fit.between, pair, other))
     return replace(difference, difference=or_undefined(fit.difference, *pair))
-
-
-def tastes_differ(
-    compared: Mapping[str, ComparedRatings], names: Sequence[str], systems: Sequence[int], groups: Mapping[str, str]
-) -> float | Undefined:
-    """p that declared groups differ in which systems they prefer, over all criteria, by permuting labels."""
-    profile, rated = _profiles(compared, names, systems)
-    labels = np.array([groups.get(names[int(str(code))], "") for code in rated], dtype=object)
-    grouped = labels != ""
-    if not grouped.any():
-        return Undefined("Not defined: no annotator of a group rated two systems.")
-    return or_undefined(group_difference, profile[grouped], labels[grouped])
 
 
 def hints(

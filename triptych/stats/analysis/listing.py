@@ -101,8 +101,6 @@ class Listing:
             place = Place("groups", of_group.criterion, of_group.group)
             yield place.number("annotators", of_group.annotators, "count")
             yield from place.all(tables.AGREEMENT, of_group.agreement.table)
-        if self.study.groups:
-            yield Place("groups").number("p of different tastes", self.study.group_tastes, "p")
         yield from chain.from_iterable(map(self._group_difference, self.study.group_differences))
 
     def _group_difference(self, of_group: GroupDifference) -> Iterator[Number]:

@@ -32,7 +32,7 @@ from .annotators import (
 from .collection import Collected
 from .contrasts import ComparedRatings, Contrast, RankingOf, compared, contrasts, rankings
 from .final_values import FinalMeans
-from .groups import GroupAgreement, GroupDifference, Hint, group_differences, hints, of_groups, tastes_differ
+from .groups import GroupAgreement, GroupDifference, Hint, group_differences, hints, of_groups
 from .judges import JudgeOf
 from .pay import PayNumbers
 from .ratings import Ratings
@@ -180,11 +180,6 @@ class StudyNumbers(ABC):
             return ()
         comparable = [self.ratings_of(key) for key in self.compared]
         return group_differences(comparable, self.people_names, self.systems, self.groups, self.collection.bound)
-
-    @cached_property
-    def group_tastes(self) -> float | Undefined:
-        """p that declared groups of annotators prefer different systems."""
-        return tastes_differ(self.compared, self.people_names, self.systems, self.groups)
 
     @cached_property
     def camps(self) -> tuple[Hint, ...]:
