@@ -23,7 +23,8 @@ from triptych.stats.undefined import Undefined, or_undefined
 from .designs import Assignment, Codes, Design
 from .ratings import Studies, simulate
 
-NO_TABLE = SideBySide(np.empty((0, 2)), *[np.empty(0, dtype=int)] * 3, ())  # statistics of pairs
+NO_CODES = np.empty(0, dtype=int)
+NO_TABLE = SideBySide(np.empty((0, 2)), NO_CODES, NO_CODES, NO_CODES, ())  # statistics of pairs
 
 Fit = CrossedEffects | Undefined
 

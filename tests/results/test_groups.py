@@ -19,6 +19,7 @@ from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.verdicts import between_groups
 from triptych.results.warnings import BY_CHANCE, findings
 from triptych.stats.analysis.collection import Collected
+from triptych.stats.analysis.study import length_of
 from triptych.stats.crossed import CrossedEffects, Difference
 from triptych.storage import database, events
 from triptych.storage.events import EventKind
@@ -44,6 +45,7 @@ def test_a_field_of_the_items_groups_their_errors():
     assert grouped.contrasts[0].difference.items == 10
     won, won_alone = (present(of.contrasts[0].dominance).estimate for of in (grouped, alone))
     assert (won.items, won_alone.items) == (10, 40)
+    assert "over groups of items" in present(length_of(ratings, ratings.at + ratings.system).correlations).sentence
     assert won.mean == won_alone.mean
     assert grouped.criteria[0].systems[0].interval.items == 10
     table, alone_table = (present(of.agreement[0].table)["alpha"] for of in (grouped, alone))

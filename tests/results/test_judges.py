@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -58,6 +60,19 @@ def test_a_judge_of_the_best_response_is_tested_like_annotators():
 
     assert (judge.criterion, judge.shared) == ("winner", 120)
     assert isinstance(judge.stand_in, AltTest) and judge.stand_in.passes
+
+
+def test_declared_groups_of_items_count_once_for_a_judge():
+    frame = make_frame(likert_rubric(), table(0.3, items=80), settings=StudySettings(group_field="dialogue"))
+    meta = {f"item-{item}": {"dialogue": f"d{item // 2}"} for item in range(80)}
+    (result,) = found_in(replace(frame, meta=meta))
+    assert isinstance(result.stand_in, AltTest) and isinstance(result.within_items, Correlations)
+    assert {each.n for each in result.stand_in.comparisons} == {40}
+    assert "over groups of items" in result.within_items.sentence
+
+    fewer = {item: {"dialogue": f"d{int(item[5:]) // 4}"} for item in meta}
+    (result,) = found_in(replace(frame, meta=fewer))
+    assert "the most that anyone shares is 20" in str(result.stand_in)
 
 
 def test_a_good_judge_may_replace_people_a_guessing_may_not():

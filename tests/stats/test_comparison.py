@@ -234,6 +234,19 @@ def test_two_systems_with_ties_fit_davidson_exactly():
     assert (result.ties, result.level) == (pytest.approx(1), 8)
 
 
+def test_items_repeated_inside_a_group_make_no_strength_surer():
+    random = np.random.default_rng(7)
+    values, item, system = random.integers(1, 6, 120), np.repeat(np.arange(30), 4), np.tile(np.arange(4), 30)
+    annotator, fourfold = item % 5, [np.tile(column, 4) for column in (values, item, system)]
+    copies = np.repeat(np.arange(4), 120) * 30 + fourfold[1]
+    once = preferences(SideBySide.build(values, item, annotator, system), range(4), 200)
+    table = SideBySide.build(fourfold[0], copies, np.tile(annotator, 4), fourfold[2], fourfold[1])
+    often = preferences(table, range(4), 200)
+    for each, other in zip(once.strengths, often.strengths, strict=True):
+        assert other.error == pytest.approx(each.error)
+    assert (once.items, often.items) == (30, 30)
+
+
 def test_systems_that_never_met_are_compared_through_others():
     result = preferences(duels(("a", "b", 20, 10, 0), ("b", "c", 20, 10, 0), ("c", "d", 20, 10, 0)), "abcd", 50)
     values = [each.value for each in result.strengths]

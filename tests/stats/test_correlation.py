@@ -30,6 +30,27 @@ def candidates(random, items=30, systems=3, noise=1.0):
     return values, item, system, values + random.normal(0, noise, len(item)) + 10 * item
 
 
+@pytest.mark.parametrize(("correlation", "systems"), [(segment_correlation, 3), (system_correlation, 8)])
+def test_items_repeated_inside_a_group_make_no_interval_narrower(correlation, systems):
+    columns = candidates(np.random.default_rng(2), items=20, systems=systems, noise=3)
+    values, item, system, metric = (np.tile(column, 4) for column in columns)
+    once, often = (
+        correlation(*columns),
+        correlation(values, np.arange(len(item)) // len(columns[0]) * 20 + item, system, metric, item),
+    )
+    for each, other in ((once.kendall, often.kendall), (once.pearson, often.pearson)):
+        assert present(other.interval) == pytest.approx(present(each.interval))
+    assert (once.items, often.items) == (20, 80)
+    assert "over items" in once.sentence or "systems and items" in once.sentence
+    assert "groups of items" in often.sentence
+
+
+def test_few_groups_have_no_interval():
+    values, item, system, metric = candidates(np.random.default_rng(2), items=36)
+    result = segment_correlation(values, item, system, metric, item // 4)
+    assert result.kendall.interval == Undefined("No interval below 10 groups of items.")
+
+
 def test_one_item_is_what_scipy_says():
     values, metric = [1, 2, 2, 5, 4], [0.1, 0.3, 0.2, 0.2, 0.9]
     result = segment_correlation(values, [0] * 5, range(5), metric)

@@ -14,12 +14,12 @@ import numpy as np
 from scipy.stats import kendalltau, pearsonr
 
 from .columns import Column, codes, numbers
+from .intervals import resample_quantiles
 from .undefined import Undefined, UndefinedStatistic
 
 FEWEST_SYSTEMS = 6
 FEWEST_ITEMS = 10
 RESAMPLES = 1000
-FEW_ITEMS = f"No interval below {FEWEST_ITEMS} items."
 FEW_DIFFER = "No interval: too few candidates differ, so the correlation is undefined in many resamples."
 ALL_ALIKE = "No interval: all resamples give the same value, so there is no variation."
 _ROUNDING = 1e-12
@@ -51,37 +51,52 @@ class Correlations:
 
 
 def segment_correlation(
-    values: Column, items: Column, systems: Column, metric: Column, confidence: float = 0.95, seed: int = 1
+    values: Column,
+    items: Column,
+    systems: Column,
+    metric: Column,
+    groups: Column | None = None,
+    confidence: float = 0.95,
+    seed: int = 1,
 ) -> Correlations:
     """Correlation within items, pooled over items: sum of products / root of the product of sums of squares.
 
-    Ratings of one candidate are averaged first. values, metric: (n,) numbers, NaN in either = left out; items,
-    systems: (n,) labels. Kendall multiplies the signs of the differences of each pair of candidates of an item, ties
-    as in tau-b; Pearson multiplies deviations from the item's mean. Raises UndefinedStatistic when no item has two
-    candidates that differ in rating, or none that differ in the other number.
+    Ratings of one candidate are averaged first. values, metric: (n,) numbers, NaN in either = left out; items, systems:
+    (n,) labels; groups: (n,) labels of groups of items with related errors, which are then resampled instead of items;
+    if omitted, every item is its own group. Kendall multiplies the signs of the differences of each pair of candidates
+    of an item, ties as in tau-b; Pearson multiplies deviations from the item's mean. Raises UndefinedStatistic when no
+    item has two candidates that differ in rating, or none that differ in the other number.
     """
-    rating, other, item, system = _with_another(*_candidates(values, items, systems, metric))
-    count = int(item.max(initial=-1)) + 1
+    rating, other, item, system, group = _with_another(*_candidates(values, items, systems, metric, groups))
+    count, n_items = (int(of.max(initial=-1)) + 1 for of in (group, item))
     first, second = _pairs_within(item)
     signs = np.sign(rating[first] - rating[second]), np.sign(other[first] - other[second])
-    kendall = _products(*signs, item[first], count)
-    pearson = _products(_centred(rating, item), _centred(other, item), item, count)
+    kendall = _products(*signs, group[first], count)
+    pearson = _products(_centred(rating, item), _centred(other, item), group, count)
     weights = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), RESAMPLES) if count else None
-    tau, r = (_pooled(products, weights, confidence) for products in (kendall, pearson))
+    drawn = _drawn(count, n_items)
+    tau, r = (_pooled(products, weights, drawn, confidence) for products in (kendall, pearson))
     pairs = int((signs[0] * signs[1] != 0).sum())
-    words = f"Candidates compared within {count} items. {_interval_sentence((tau, r), confidence, 'items')}"
-    return Correlations(tau, r, pairs, count, len(np.unique(system)), words)
+    interval = _interval_sentence((tau, r), confidence, drawn)
+    words = f"Candidates compared within {n_items} items. {interval}"
+    return Correlations(tau, r, pairs, n_items, len(np.unique(system)), words)
 
 
 def system_correlation(
-    values: Column, items: Column, systems: Column, metric: Column, confidence: float = 0.95, seed: int = 1
+    values: Column,
+    items: Column,
+    systems: Column,
+    metric: Column,
+    groups: Column | None = None,
+    confidence: float = 0.95,
+    seed: int = 1,
 ) -> Correlations:
     """Correlation of the systems' mean ratings with their mean metric; columns as in segment_correlation.
 
     Raises UndefinedStatistic below six systems and when the means of either side are all equal.
     """
-    rating, other, item, system = _candidates(values, items, systems, metric)
-    count, n_items = int(system.max(initial=-1)) + 1, int(item.max(initial=-1)) + 1
+    rating, other, item, system, group = _candidates(values, items, systems, metric, groups)
+    count, n_items, n_groups = (int(of.max(initial=-1)) + 1 for of in (system, item, group))
     if count < FEWEST_SYSTEMS:
         raise UndefinedStatistic(
             f"Not defined: a correlation over {count} systems would have {count} points. With fewer than "
@@ -91,26 +106,29 @@ def system_correlation(
     means = [_tied(np.bincount(system, column) / sizes) for column in (rating, other)]
     if any(np.ptp(mean) <= _ROUNDING * np.abs(mean).max() for mean in means):
         raise UndefinedStatistic("Not defined: the means of all systems are equal.")
-    resampled = _resampled_systems(rating, other, item, system, seed)
+    of_items = _drawn(n_groups, n_items)
+    resampled = _resampled_systems(rating, other, group, system, seed)
     kendall, pearson = float(kendalltau(*means).statistic), float(pearsonr(*means).statistic)
     tau, r = (
-        _with_interval(value, drawn, n_items, confidence)
-        for value, drawn in zip((kendall, pearson), resampled, strict=True)
+        _with_interval(value, draws, n_groups, of_items, confidence)
+        for value, draws in zip((kendall, pearson), resampled, strict=True)
     )
-    interval = _interval_sentence((tau, r), confidence, "systems and items")
+    interval = _interval_sentence((tau, r), confidence, f"systems and {of_items}")
     words = f"Means of {count} systems over {n_items} items. {interval}"
     return Correlations(tau, r, count * (count - 1) // 2, n_items, count, words)
 
 
-def _candidates(values: Column, items: Column, systems: Column, metric: Column) -> tuple[np.ndarray, ...]:
-    """Mean rating, mean metric, item code and system code of each candidate that has both numbers."""
-    other, ratings, item, system = numbers(metric, values, items, systems)
-    ratings, other, item, system = numbers(ratings, other, item, system)
-    item, system = codes(item)[0], codes(system)[0]
+def _candidates(
+    values: Column, items: Column, systems: Column, metric: Column, groups: Column | None
+) -> tuple[np.ndarray, ...]:
+    """Mean rating, mean metric and codes of item, system and group of each candidate that has both numbers."""
+    other, ratings, item, system, group = numbers(metric, values, items, systems, items if groups is None else groups)
+    ratings, other, item, system, group = numbers(ratings, other, item, system, group)
+    item, system, group = codes(item)[0], codes(system)[0], codes(group)[0]
     cell = item * (system.max(initial=0) + 1) + system
     _, first, candidate, sizes = np.unique(cell, return_index=True, return_inverse=True, return_counts=True)
     rating, beside = (_tied(np.bincount(candidate, column.astype(float)) / sizes) for column in (ratings, other))
-    return rating, beside, item[first], system[first]
+    return rating, beside, item[first], system[first], group[first]
 
 
 def _tied(means: np.ndarray) -> np.ndarray:
@@ -128,11 +146,11 @@ def _tied(means: np.ndarray) -> np.ndarray:
 
 
 def _with_another(
-    rating: np.ndarray, other: np.ndarray, item: np.ndarray, system: np.ndarray
+    rating: np.ndarray, other: np.ndarray, item: np.ndarray, system: np.ndarray, group: np.ndarray
 ) -> tuple[np.ndarray, ...]:
     """The columns without candidates that are alone in their item: they cannot be compared."""
-    has_another = np.bincount(item)[item] > 1
-    return rating[has_another], other[has_another], codes(item[has_another])[0], system[has_another]
+    shared = np.bincount(item)[item] > 1
+    return rating[shared], other[shared], codes(item[shared])[0], system[shared], codes(group[shared])[0]
 
 
 def _pairs_within(groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -159,15 +177,20 @@ def _products(x: np.ndarray, y: np.ndarray, groups: np.ndarray, count: int) -> n
     return np.stack([np.bincount(groups, p, minlength=count) for p in (x * y, x**2, y**2)], axis=1)
 
 
-def _pooled(products: np.ndarray, weights: np.ndarray | None, confidence: float) -> Correlation:
-    """sum xy / sqrt(sum xx sum yy), with an interval from its values in resamples of the items."""
+def _drawn(groups: int, items: int) -> str:
+    """What a resample draws."""
+    return "items" if groups == items else "groups of items"
+
+
+def _pooled(products: np.ndarray, weights: np.ndarray | None, drawn: str, confidence: float) -> Correlation:
+    """sum xy / sqrt(sum xx sum yy), with an interval from its values in resamples of the items or their groups."""
     total = products.sum(axis=0)
     if weights is None or total[1] <= 0 or total[2] <= 0:
         side = "ratings" if total[1] <= 0 else "other numbers"
         raise UndefinedStatistic(f"Not defined: no item has two candidates whose {side} differ.")
     value = float(np.clip(total[0] / np.sqrt(total[1] * total[2]), -1, 1))
     xy, xx, yy = (weights @ products[_by_content(products)]).T
-    return _with_interval(value, _ratio(xy, xx * yy), len(products), confidence)
+    return _with_interval(value, _ratio(xy, xx * yy), len(products), drawn, confidence)
 
 
 def _by_content(rows: np.ndarray) -> np.ndarray:
@@ -177,15 +200,15 @@ def _by_content(rows: np.ndarray) -> np.ndarray:
 
 
 def _resampled_systems(
-    rating: np.ndarray, other: np.ndarray, item: np.ndarray, system: np.ndarray, seed: int
+    rating: np.ndarray, other: np.ndarray, group: np.ndarray, system: np.ndarray, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Kendall and Pearson (b,) over means of drawn systems on drawn items; NaN where a draw leaves them undefined."""
-    shape = (int(item.max()) + 1, int(system.max()) + 1)
+    """Kendall and Pearson (b,) over means of drawn systems on drawn groups of items; NaN where they are undefined."""
+    shape = (int(group.max()) + 1, int(system.max()) + 1)
     random = np.random.default_rng(seed)
     weights = random.multinomial(shape[0], np.full(shape[0], 1 / shape[0]), RESAMPLES)
     drawn = random.integers(0, shape[1], size=(RESAMPLES, shape[1]))
-    cells = np.zeros((3, *shape))
-    cells[:, item, system] = np.stack([rating, other, np.ones(len(rating))])
+    cell, sides = group * shape[1] + system, (rating, other, np.ones(len(rating)))
+    cells = np.stack([np.bincount(cell, column, shape[0] * shape[1]).reshape(shape) for column in sides])
     means = np.stack([np.bincount(system, column) / np.bincount(system) for column in (rating, other)], axis=1)
     cells = cells[:, :, _by_content(means[:, ::-1])]
     cells = cells[:, _by_content(cells.swapaxes(0, 1).reshape(shape[0], -1))]
@@ -212,14 +235,14 @@ def _ratio(products: np.ndarray, squares: np.ndarray) -> np.ndarray:
     return np.where(varied, np.clip(products / root, -1, 1), np.nan)
 
 
-def _with_interval(value: float, resampled: np.ndarray, items: int, confidence: float) -> Correlation:
-    """The value with the percentiles of its resamples (b,), where they can be trusted."""
-    if items < FEWEST_ITEMS:
-        return Correlation(value, Undefined(FEW_ITEMS))
+def _with_interval(value: float, resampled: np.ndarray, count: int, drawn: str, confidence: float) -> Correlation:
+    """The value with the percentiles of its resamples (b,), where they can be trusted; count: of what was drawn."""
+    if count < FEWEST_ITEMS:
+        return Correlation(value, Undefined(f"No interval below {FEWEST_ITEMS} {drawn}."))
     defined = resampled[~np.isnan(resampled)]
     if len(resampled) - len(defined) > (1 - confidence) * len(resampled):  # a limit could be undefined
         return Correlation(value, Undefined(FEW_DIFFER))
-    low, high = np.quantile(defined, [(1 - confidence) / 2, (1 + confidence) / 2]).tolist()
+    low, high = np.quantile(defined, resample_quantiles(confidence, count)).tolist()
     if high - low <= _ROUNDING:
         return Correlation(value, Undefined(ALL_ALIKE))
     return Correlation(value, (min(low, value), max(high, value)))

@@ -203,14 +203,16 @@ def _change(size: float, share: bool) -> str:
     return signed_words(size, share) + ("" if share else " points")
 
 
-def length_effect(values: Column, items: Column, systems: Column, lengths: Column) -> Correlations:
+def length_effect(
+    values: Column, items: Column, systems: Column, lengths: Column, groups: Column | None = None
+) -> Correlations:
     """Are longer candidates rated higher? Kendall's and Pearson's correlation within items.
 
     lengths: (n,) words of each rating's candidate.
 
     The other columns, and what is undefined, as in segment_correlation.
     """
-    return segment_correlation(values, items, systems, lengths)
+    return segment_correlation(values, items, systems, lengths, groups)
 
 
 def _placed(

@@ -29,9 +29,9 @@ Measure = Literal["accuracy", "rmse"]
 
 @dataclass(frozen=True)
 class Comparison:
-    """The judge compared with one annotator over n items.
+    """The judge compared with one annotator over n items (or groups of items).
 
-    judge_wins, annotator_wins: share of items where that side agrees with the other annotators at least as well as the
+    judge_wins, annotator_wins: share of them where that side agrees with the other annotators at least as well as the
     opponent; they add up to more than 1 when there are ties. p: one-sided, of annotator_wins - judge_wins < epsilon;
     corrected: by Benjamini & Yekutieli; won: the judge does as well as this annotator.
     """
@@ -74,11 +74,11 @@ def alt_test(
     """Compares the judge with each annotator on the units that both they and somebody else rated.
 
     values: (n,) numbers (codes of options with measure "accuracy"), NaN = missing; units, items, annotators: (n,)
-    labels of what was rated, of its item, and of who rated; judged: (n,) the judge's value for the unit of the row,
-    NaN = none. Score of a value v against the others h: share of h = v (accuracy) or -sqrt(mean (v - h)^2) (rmse);
-    ties win for both. Units of one item are not independent, so the t-test runs over means of items; with one unit per
-    item it is the paper's test. epsilon: 0.2 for experts, 0.15 for skilled people, 0.1 for a crowd. Raises
-    UndefinedStatistic unless three annotators have thirty shared items each.
+    labels of what was rated, of its item (or group of items with related errors), and of who rated; judged: (n,) the
+    judge's value for the unit of the row, NaN = none. Score of a value v against the others h: share of h = v
+    (accuracy) or -sqrt(mean (v - h)^2) (rmse); ties win for both. Units of one item are not independent, so the t-test
+    runs over means of items; with one unit per item it is the paper's test. epsilon: 0.2 for experts, 0.15 for skilled
+    people, 0.1 for a crowd. Raises UndefinedStatistic unless three annotators have thirty shared items each.
     """
     ratings, judge, unit, item, named = numbers(values, judged, units, items, annotators)
     judge, ratings, unit, item, named = numbers(judge, ratings, unit, item, named)
@@ -130,8 +130,8 @@ def _test(rows: list[tuple[Label, np.ndarray, np.ndarray]], measure: Measure, ep
     if len(compared) < FEWEST_ANNOTATORS:
         most = max(len(judge) for _, judge, _ in rows)
         raise UndefinedStatistic(
-            f"Not defined: {FEWEST_ANNOTATORS} annotators must each share {FEWEST_ITEMS} items with the judge and "
-            f"another annotator; {len(compared)} do, and the most that anyone shares is {most}."
+            f"Not defined: {FEWEST_ANNOTATORS} annotators must each share {FEWEST_ITEMS} items (or groups of items) "
+            f"with the judge and another annotator; {len(compared)} do, and the most that anyone shares is {most}."
         )
     ps = [_below(annotator - judge, epsilon) for _, judge, annotator in compared]
     corrected = false_discovery_control(ps, method="by").tolist()

@@ -23,6 +23,7 @@ from scipy.sparse.csgraph import connected_components
 from .columns import Floats, Label
 from .comparison import SideBySide
 from .correlation import ALL_ALIKE
+from .intervals import resample_quantiles
 from .undefined import UndefinedStatistic
 
 _STEPS = 60
@@ -46,8 +47,8 @@ class Strength:
 class Preferences:
     """Strengths in the order of the systems passed; ties is v of the model, 0 without ties.
 
-    n: number of pairs, of which `level` are ties, from `items` items. sentence: which annotators the intervals apply
-    to, or why there are none.
+    n: number of pairs, of which `level` are ties, from `items` items (or groups of items). sentence: which annotators
+    the intervals apply to, or why there are none.
     """
 
     strengths: tuple[Strength, ...]
@@ -80,19 +81,20 @@ def preferences(
 ) -> Preferences:
     """Strengths of K systems, from every pair of them that one annotator rated on the same item.
 
-    Standard errors and percentile intervals come from drawing items with replacement, because the pairs of one item
-    depend on each other; annotators are not drawn. Resamples without finite strengths are left out; when they are more
-    than 1 - confidence of all, there is no interval. Raises UndefinedStatistic when the data have no finite strengths:
-    systems were never compared, a system won or lost every comparison, or all comparisons are ties.
+    Standard errors and intervals (intervals.resample_quantiles) come from drawing items (or the table's groups of
+    items) with replacement, because their pairs depend on each other; annotators are not drawn. Resamples without
+    finite strengths are left out; when they are more than 1 - confidence of all, there is no interval. Raises
+    UndefinedStatistic when the data have no finite strengths: systems were never compared, a system won or lost every
+    comparison, or all comparisons are ties.
     """
-    outcomes = _outcomes_per_item(table, systems)
+    outcomes = _outcomes_per_group(table, systems)
     total = _square(outcomes.sum(axis=0)[None], len(systems))
     _refuse_unconnected(total)
     strengths, ties = _fit(total)
     met = outcomes[outcomes.any(axis=1)]
     drawn, sentence = _resampled(met, len(systems), resamples, np.random.default_rng(seed), confidence)
     return Preferences(
-        _strengths(systems, strengths[0], drawn, confidence),
+        _strengths(systems, strengths[0], drawn, len(met), confidence),
         float(ties[0]),
         int(total.met.sum()) // 2,
         int(total.ties.sum()) // 2,
@@ -101,8 +103,8 @@ def preferences(
     )
 
 
-def _outcomes_per_item(table: SideBySide, systems: Sequence[Label]) -> np.ndarray:
-    """(items, 3 P) how often the first system of each of P pairs was rated higher, lower, equal."""
+def _outcomes_per_group(table: SideBySide, systems: Sequence[Label]) -> np.ndarray:
+    """(groups of items, 3 P) how often the first system of each of P pairs was rated higher, lower, equal."""
     if len(systems) < 2:
         raise UndefinedStatistic("Not defined: a comparison needs two systems.")
     ratings = table.of(systems)
@@ -110,9 +112,9 @@ def _outcomes_per_item(table: SideBySide, systems: Sequence[Label]) -> np.ndarra
     left, right = ratings[:, first], ratings[:, second]
     outcomes = np.hstack([left > right, left < right, left == right]).astype(np.int64)
     rows = np.arange(len(ratings))
-    belongs = csr_array((np.ones_like(rows), (table.items, rows)), shape=(table.items.max(initial=-1) + 1, len(rows)))
-    per_item: NDArray[np.int64] = belongs @ outcomes
-    return per_item
+    belongs = csr_array((np.ones_like(rows), (table.groups, rows)), shape=(table.groups.max(initial=-1) + 1, len(rows)))
+    per_group: NDArray[np.int64] = belongs @ outcomes
+    return per_group
 
 
 def _square(outcomes: np.ndarray, count: int) -> _Outcomes:
@@ -228,10 +230,10 @@ def _resampled(
 
 
 def _strengths(
-    systems: Sequence[Label], values: np.ndarray, drawn: np.ndarray | None, confidence: float
+    systems: Sequence[Label], values: np.ndarray, drawn: np.ndarray | None, clusters: int, confidence: float
 ) -> tuple[Strength, ...]:
     if drawn is None:
         return tuple(Strength(*pair, None, None, None) for pair in zip(systems, values.tolist(), strict=True))
-    low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0).tolist()
+    low, high = np.quantile(drawn, resample_quantiles(confidence, clusters), axis=0).tolist()
     error = drawn.std(axis=0, ddof=1).tolist()
     return tuple(Strength(*row) for row in zip(systems, values.tolist(), error, low, high, strict=True))

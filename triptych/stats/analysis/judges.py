@@ -73,13 +73,15 @@ def _beside(
 def _as_annotator(judge: str, ratings: Ratings, scores: Ratings, names: np.ndarray, epsilon: float) -> JudgeOf:
     values, judged = _values(ratings), _where_rated(ratings, scores, _values(scores))
     measure: Measure = "rmse" if _is_number(ratings) else "accuracy"
-    compared = (ratings.number, ratings.item, ratings.system, judged)
+    compared = (ratings.number, ratings.item, ratings.system, judged, ratings.group)
     return JudgeOf(
         judge,
         ratings.variable.key,
         scores.variable.key,
         _shared(ratings, values, judged),
-        or_undefined(alt_test, values, ratings.units, ratings.item, names[ratings.annotator], judged, measure, epsilon),
+        or_undefined(
+            alt_test, values, ratings.units, ratings.group, names[ratings.annotator], judged, measure, epsilon
+        ),
         or_undefined(segment_correlation, *compared) if _is_number(ratings) else NO_ORDER,
         or_undefined(system_correlation, *compared) if _is_number(ratings) else NO_ORDER,
     )
@@ -87,7 +89,7 @@ def _as_annotator(judge: str, ratings: Ratings, scores: Ratings, names: np.ndarr
 
 def _as_metric(judge: str, ratings: Ratings, scores: Ratings) -> JudgeOf:
     judged = _where_rated(ratings, scores, scores.number)
-    compared = (ratings.number, ratings.item, ratings.system, judged)
+    compared = (ratings.number, ratings.item, ratings.system, judged, ratings.group)
     return JudgeOf(
         judge,
         ratings.variable.key,

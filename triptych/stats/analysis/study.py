@@ -230,5 +230,5 @@ class StudyNumbers(ABC):
 def length_of(ratings: Ratings, words: np.ndarray) -> LengthOf:
     """Whether longer candidates get higher ratings; words: (n,) length of each rating's candidate, NaN = no text."""
     has_text = ~np.isnan(words)
-    columns = (column[has_text] for column in (ratings.number, ratings.item, ratings.system, words))
+    columns = (column[has_text] for column in (ratings.number, ratings.item, ratings.system, words, ratings.group))
     return LengthOf(ratings.variable.key, or_undefined(length_effect, *columns))
