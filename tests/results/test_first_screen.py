@@ -18,15 +18,18 @@ from components.results.findings import first_lines
 from components.results.first_screen.picture import LONGEST_NAME, picture, row_name, table
 from components.results.first_screen.screen import with_short_names
 from triptych import clock
+from triptych.reports.numbers import Book
 from triptych.results import progress
 from triptych.results.first_screen.next_step import next_step
 from triptych.results.first_screen.ranking import first_verdict, groups_apart, in_order, pictured, primary
 from triptych.results.first_screen.slices import slices
 from triptych.results.frame.model import Counted, Frame
 from triptych.results.progress import Overview
-from triptych.results.study_analysis import UNDECLARED_SLICE, StudyAnalysis
+from triptych.results.study_analysis import CHOSEN_ANNOTATORS, UNDECLARED_SLICE, StudyAnalysis
+from triptych.results.verdicts import verdict
 from triptych.results.warnings import Finding
 from triptych.rubric.files import parse_rubric
+from triptych.stats.analysis.collection import CLEAR
 from triptych.storage.models import StudyState
 from triptych.study.lifecycle import Design
 from triptych.study.settings import Preregistration, StudySettings
@@ -111,6 +114,34 @@ def test_items_filtered_by_an_undeclared_field_are_not_tested():
     assert first_verdict(part).headline == part.family == UNDECLARED_SLICE
     known = analysis(declared(frame, slices=("topic",)), field="topic", value="fees")
     assert first_verdict(known).headline.startswith("System 3 is clearly above")
+
+
+def test_the_values_of_a_declared_field_share_the_bound():
+    frame = declared(crossed(items=40, annotators=6, systems=2, gap=0.5, seed=2), slices=("topic",))
+    meta = {item: {"topic": f"t{place // 8}"} for place, item in enumerate(frame.ratings["item"].cat.categories)}
+    parts = [analysis(replace(frame, meta=meta), field="topic", value=f"t{n}") for n in range(5)]
+    part = next(part for part in parts if 0.01 < present(part.contrasts[0].holm) < CLEAR)
+    assert part.collection.bound == pytest.approx(CLEAR / 5)
+    assert not part.contrasts[0].clear
+    assert "clear below 0.01" in verdict(part, "c1")
+    assert part.family.endswith(
+        "The items are those of one of 5 values of topic, which share the bound: a difference is clear with an "
+        "adjusted p below 0.01."
+    )
+    assert Book.of(part)["study", "", "clear below"].printed == "0.01"
+    assert analysis(replace(frame, meta=meta)).collection.bound == CLEAR
+
+
+def test_annotators_selected_by_a_filter_are_not_tested():
+    frame = declared(with_topics(crossed(items=40, annotators=12, gap=1.5)), slices=("topic",))
+    assert first_verdict(analysis(frame)).headline.startswith("System 3 is clearly above")
+    some = analysis(frame, annotators=frozenset({f"P-{n}" for n in range(6)}))
+    assert not any(contrast.p for contrast in some.contrasts)
+    assert first_verdict(some).headline == some.family == CHOSEN_ANNOTATORS
+    assert not any(contrast.p for part in slices(some, "c1", "topic") for contrast in part.contrasts)
+    assert Book.of(some).reasons("study", "clear below") == (
+        "Not tested: nothing is tested before collection is over, or under these filters.",
+    )
 
 
 def test_the_date_follows_the_pace_of_the_last_week(monkeypatch):

@@ -28,6 +28,7 @@ from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.verdicts import verdict
 from triptych.results.warnings import findings
 from triptych.stats.analysis.collection import CLEAR, INTERIM
+from triptych.stats.analysis.statistics import NO_TESTS
 from triptych.storage import database, events
 from triptych.storage.events import EventKind
 from triptych.storage.models import Study, StudyState
@@ -97,7 +98,7 @@ def test_estimates_without_tests_were_chosen_before_launch():
         == "Interim: estimates without tests until collection is over, as decided before launch."
     )
     assert early.family == "Nothing is tested before collection is over."
-    assert Book.of(early).reasons("study", "clear below") == (early.family,)  # was printed as p < 0.001
+    assert Book.of(early).reasons("study", "clear below") == (NO_TESTS.reason,)  # was printed as p < 0.001
     over = analysed(crossed(30, 8, gap=2.0), planned(240), interim_bound=0)
     assert over.contrasts[0].clear
 

@@ -78,10 +78,10 @@ def test_verdicts_say_equal_only_where_it_was_tested():
         (0.025, "margin points", "2.5 pp"),
         (0.004, "margin", "0.004"),
         (0.3, "margin", "0.3"),
-        (0.0013, "bound points", "1 pp"),
-        (0.5, "bound", "0.5"),
-        (0.501, "bound", "0.51"),
-        (0.07, "bound points", "7 pp"),
+        (0.0013, "beyond points", "1 pp"),
+        (0.5, "beyond", "0.5"),
+        (0.501, "beyond", "0.51"),
+        (0.07, "beyond points", "7 pp"),
     ],
 )
 def test_no_margin_is_printed_smaller_than_it_was_tested(size, style, printed):

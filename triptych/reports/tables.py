@@ -105,7 +105,7 @@ def main_notes(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
         here_only = joined_words(tested_here_only(analysis, analysis.compared))
         where = f", on {here_only}" if alike and here_only else ""
         speaks = f"{where} for these annotators (others may differ)" if here_only else ""
-        bound = f"adjusted p < {analysis.collection.bound:g}"
+        bound = f"adjusted p < {analysis.collection.bound:.3g}"
         raised = "letters: the" if _lettered(analysis) else "numbers: how many"
         yield f"Raised {raised} systems this one is clearly above{speaks}, {bound}. {analysis.family}"
 

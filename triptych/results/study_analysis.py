@@ -33,6 +33,10 @@ from triptych.storage.models import RATED
 MAX_ANALYSES = 8  # per study
 INTERIM_ESTIMATES = "Interim: estimates without tests until collection is over, as decided before launch."
 UNDECLARED_SLICE = "Estimates without tests: these items are a slice by a field that was not declared before launch."
+CHOSEN_ANNOTATORS = (
+    "Estimates without tests: these are the ratings of annotators that a filter selects, who may have been chosen by "
+    "how they rated."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,21 +94,34 @@ class StudyAnalysis(StudyNumbers):
 
     @cached_property
     def collection(self) -> Collected:
-        """Collection of the whole study, whatever the filters; in a slice that was not declared, nothing is tested."""
+        """Collection of the whole study, whatever the filters; the bound of the tests depends on them.
+
+        Under filters that may have been chosen by the ratings, nothing is tested. The values of a declared field share
+        the bound (Bonferroni), as each of them can be selected.
+        """
         declaration = self.frame.settings.preregistration
         collected = collection(self.frame.planned, self.frame.work, declaration)
-        return replace(collected, bound=0) if self._undeclared else collected
+        return replace(collected, bound=0 if self._undeclared else collected.bound / self._values)
 
     @property
-    def _undeclared(self) -> bool:
+    def _undeclared(self) -> str:
+        """Why nothing is tested under these filters; empty if they were declared before launch, or select nothing."""
         field = self.scope.field
-        return bool(field) and not self.frame.settings.preregistration.declares(field)
+        if field and not self.frame.settings.preregistration.declares(field):
+            return UNDECLARED_SLICE
+        return CHOSEN_ANNOTATORS if self.scope.annotators else ""
+
+    @property
+    def _values(self) -> int:
+        """How many values of the items' field the filters can select; 1 without such a filter."""
+        field = self.scope.field
+        return len({str(meta.get(field)) for meta in self.frame.meta.values()} | {self.scope.value}) if field else 1
 
     @property
     def untested(self) -> str:
         """Why estimates are shown without tests; empty where differences are tested."""
         if self._undeclared:
-            return UNDECLARED_SLICE
+            return self._undeclared
         return INTERIM_ESTIMATES if self.collection.untested else ""
 
     @cached_property
@@ -155,11 +172,15 @@ class StudyAnalysis(StudyNumbers):
     def family(self) -> str:
         """Which tests the adjusted p-values are adjusted over."""
         if self._undeclared:
-            return UNDECLARED_SLICE
+            return self._undeclared
         if self.collection.untested:
             return NOT_TESTED
         titles = {key: self.title(key) for key in self.compared}
-        return family_of(self.contrasts, titles, bool(self.declared))
+        family = family_of(self.contrasts, titles, bool(self.declared))
+        if self._values == 1 or not any(contrast.p_holm is not None for contrast in self.contrasts):
+            return family
+        shared = f"The items are those of one of {self._values} values of {self.scope.field}, which share the bound: "
+        return f"{family} {shared}a difference is clear with an adjusted p below {self.collection.bound:.3g}."
 
     @cached_property
     def other_way(self) -> tuple[Contrast, ...] | None:

@@ -8,9 +8,10 @@ from typing import TypeVar
 
 from triptych.results.criterion import CriterionResult, headline
 from triptych.results.study_analysis import StudyAnalysis
+from triptych.stats.analysis.collection import CLEAR
 from triptych.stats.analysis.contrasts import Contrast, TestedDifference
 from triptych.stats.analysis.groups import GroupDifference
-from triptych.stats.analysis.statistics import BOUND, MARGIN, SHARE_STYLES
+from triptych.stats.analysis.statistics import BEYOND, MARGIN, SHARE_STYLES
 from triptych.stats.equivalence import Equivalence
 from triptych.stats.intervals import ENOUGH_ANNOTATORS, Estimate, Interval
 from triptych.stats.numbers import PERCENT, p_words, signed_words, written
@@ -254,7 +255,7 @@ def _rest(analysis: StudyAnalysis, unclear: Sequence[Contrast], others: int) -> 
     if not others:
         alike = speaks_for_others(analysis.contrasts_of(unclear[0].criterion))
         p = [p for of in unclear if (p := of.holm if alike else of.holm_here) is not None]
-        strict = f"; clear below {unclear[0].bound:g}" if analysis.collection.interim else ""
+        strict = f"; clear below {unclear[0].bound:.3g}" if unclear[0].bound < CLEAR else ""
         smallest = f" (smallest adjusted {p_words(min(p))}{strict})" if p else ""
         tried = f" {_cannot_tell(analysis, unclear)}" if unclear[0].margin is not None else ""
         every = len(analysis.contrasts_of(unclear[0].criterion))
@@ -272,7 +273,7 @@ def _cannot_tell(analysis: StudyAnalysis, unclear: Sequence[Contrast]) -> str:
     """Pairs that are neither shown to differ nor to be equal, with the differences that are excluded."""
     tested = [(contrast, contrast.equivalence) for contrast in unclear]
     pairs = [
-        f"{pair_of(analysis, contrast)} (beyond ±{_size(contrast, of.excluded, BOUND)} excluded)"
+        f"{pair_of(analysis, contrast)} (beyond ±{_size(contrast, of.excluded, BEYOND)} excluded)"
         for contrast, of in tested
         if isinstance(of, Equivalence)
     ]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from .undefined import Undefined
 
 # style of a share → its unit
-PERCENT = {"share": "%", "points": "pp", "of scale": "% of the scale", "margin points": "pp", "bound points": "pp"}
+PERCENT = {"share": "%", "points": "pp", "of scale": "% of the scale", "margin points": "pp", "beyond points": "pp"}
 
 
 def written_or_reason(value: float | Undefined, style: str) -> str:
@@ -41,7 +41,7 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 def written(value: float, style: str) -> str:
     """A number as the report prints it: two decimals, percentages as whole numbers, p and "thousandths" with three.
-    "margin": all digits, as it was declared; "bound": rounded up, so that no more is claimed than was shown.
+    "margin": all digits, as it was declared; "beyond": rounded up, so that no more is claimed than was shown.
 
     Values are first rounded to nine decimals, so that a last bit that differs between machines never shows.
     """
@@ -53,9 +53,11 @@ def written(value: float, style: str) -> str:
         return "0.000" if float(number) == 0 else number
     if style == "p":
         return "< 0.001" if value < 0.001 else f"{value:.3f}"
-    if style.startswith(("margin", "bound")):
+    if style.startswith(("margin", "beyond")):
         size = value if style.startswith("margin") else math.ceil(round(value * 100, 6)) / 100
         return f"{100 * size:g} {PERCENT[style]}" if style in PERCENT else f"{size:g}"
+    if style == "bound":
+        return f"{value:.3g}"
     if style in PERCENT:
         number = f"{100 * value:.0f}" if style == "share" else f"{100 * value:+.0f}"
         return f"{'0' if float(number) == 0 else number} {PERCENT[style]}"

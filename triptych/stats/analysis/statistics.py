@@ -11,16 +11,16 @@ from ..equivalence import Equivalence
 from ..intervals import Estimate, Interval
 from ..numbers import written
 from ..undefined import Undefined
-from .collection import NOT_TESTED, Collected
+from .collection import Collected
 from .systems import within
 
 VALUE = "value"  # a share where the criterion's numbers are shares, else a number
 CHANGE = "change"  # percentage points where they are shares, else a difference
-MARGIN, BOUND = "margin", "bound"  # sizes without a sign
-SHARE_STYLES = {VALUE: "share", CHANGE: "points", MARGIN: "margin points", BOUND: "bound points"}
+MARGIN, BEYOND = "margin", "beyond"  # sizes without a sign
+SHARE_STYLES = {VALUE: "share", CHANGE: "points", MARGIN: "margin points", BEYOND: "beyond points"}
 POINT_STYLES = {VALUE: "number", CHANGE: "difference"}
 Limits = tuple[float, float] | Undefined
-NOT_TESTED_YET = Undefined("Not tested: collection is not over, and nothing is tested before that.")
+NO_TESTS = Undefined("Not tested: nothing is tested before collection is over, or under these filters.")
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Number:
 class Statistic:
     """One statistic of a result.
 
-    name: the name in results.csv; style: see `written`, or VALUE, CHANGE, MARGIN or BOUND; of, limits: how to get the
+    name: the name in results.csv; style: see `written`, or VALUE, CHANGE, MARGIN or BEYOND; of, limits: how to get the
     value and its interval from the result, either an attribute path or a function; a value of None is not printed;
     title: heading of the column in tables, where statistics with the same title share a cell; of_points: printed only
     where the criterion's numbers are not shares.
@@ -147,7 +147,7 @@ def _or_no_test(name: str, whom: str) -> Callable[[Any], float | Undefined]:
 
     def take(contrast: Any) -> float | Undefined:
         if not contrast.bound:
-            return NOT_TESTED_YET
+            return NO_TESTS
         value = getattr(contrast, name)
         return Undefined(getattr(contrast.difference, whom).sentence) if value is None else value
 
@@ -214,7 +214,7 @@ def _equal_limits(contrast: Any) -> Limits | None:
 
 def _bound(study: Any) -> float | Undefined:
     collected: Collected = study.collection
-    return Undefined(NOT_TESTED) if collected.untested else collected.bound
+    return NO_TESTS if collected.untested else collected.bound
 
 
 STUDY = (
@@ -225,7 +225,7 @@ STUDY = (
     Statistic("planned annotations", "count", "collection.planned"),
     Statistic("planned annotations in", "count", "collection.filled"),
     Statistic("looks before the end", "count", "collection.looks"),
-    Statistic("clear below", "p", _bound),
+    Statistic("clear below", "bound", _bound),
 )
 SYSTEM = (
     Statistic("n", "count", "n", "n"),
@@ -280,7 +280,7 @@ SIGNED_RANK = Statistic("signed-rank p", "p", "signed_rank.p", "p (signed ranks)
 EQUIVALENCE = (
     Statistic("margin", MARGIN, lambda contrast: None if contrast.equivalence is None else contrast.margin),
     Statistic("equivalence interval", CHANGE, None, limits=_equal_limits),
-    Statistic("excluded beyond", BOUND, _equal("excluded")),
+    Statistic("excluded beyond", BEYOND, _equal("excluded")),
     Statistic("p equivalence", "p", _equal("p")),
 )
 CONTRAST = (*DIFFERENCE, *EQUIVALENCE, *WINS, BALANCE, RANK_BISERIAL, SIGNED_RANK)
