@@ -139,7 +139,8 @@ def both_ways(analysis: StudyAnalysis) -> None:
     """Every difference with and without excluded annotators; `analysis` is without them."""
     if not analysis.contrasts:
         return
-    included = {(two.criterion, two.system, two.baseline): two for two in analysis.other_way or ()}
+    other = analysis.other_way
+    included = {(two.criterion, two.system, two.baseline): two for two in other.contrasts} if other else {}
     rows = [
         {
             "Criterion": analysis.title(contrast.criterion),

@@ -36,6 +36,7 @@ from triptych.stats.analysis.ratings import NO_ORDER
 from triptych.stats.undefined import Undefined
 from triptych.storage import database
 from triptych.storage.models import Item, Kind
+from triptych.study.settings import Preregistration, StudySettings
 
 SECTIONS = (
     "criteria",
@@ -223,6 +224,42 @@ def test_exclusions_decide_also_among_few_annotators():
     assert first.sentence == (
         "Criterion 1: System 2 against System 1 is clear here, and turned around with excluded annotators."
     )
+
+
+def with_a_taste(some: int) -> pd.DataFrame:
+    """Ten annotators who find two systems equal, except that the first few prefer system 2."""
+    random = np.random.default_rng(5)
+    item, annotator, system = (grid.ravel() for grid in np.indices((60, 10, 2)))
+    value = 4 + random.normal(0, 1, 60)[item] + 1.2 * (annotator < some) * system + random.normal(0, 0.8, len(item))
+    columns = {"annotator": np.char.add("P-", annotator.astype(str)), "item": np.char.add("i", item.astype(str))}
+    return pd.DataFrame({**columns, "system": system + 1, "criterion": "c1", "value": np.clip(np.round(value), 1, 7)})
+
+
+def test_exclusions_that_alone_make_systems_equal_are_reported():
+    rows = with_a_taste(2)
+    rows["excluded"] = rows["annotator"].isin(["P-0", "P-1"])
+    margin = StudySettings(preregistration=Preregistration(margins={"c1": 0.3}))
+    frame = dataclasses.replace(make_frame(likert_rubric(), rows), settings=margin)
+    first = findings(analysis(frame))[0]
+    assert (first.kind, first.sentence) == (
+        "exclusions",
+        "Criterion 1: System 2 against System 1 is practically equal here, and not shown to be equal with excluded "
+        "annotators.",
+    )
+    other = findings(analysis(frame, with_excluded=True))[0].sentence
+    assert other.endswith("is not shown to be equal here, and practically equal without excluded annotators.")
+
+
+def test_exclusions_that_make_groups_differ_are_reported():
+    rows = with_a_taste(7)
+    rows["excluded"] = rows["annotator"].isin(["P-5", "P-6"])
+    groups = {f"P-{n}": "fans" if n < 5 else "others" for n in range(10)}
+    frame = dataclasses.replace(make_frame(likert_rubric(), rows), settings=StudySettings(annotator_groups=groups))
+    sentences = [finding.sentence for finding in findings(analysis(frame)) if finding.kind == "exclusions"]
+    assert (
+        "Criterion 1: System 2 against System 1, fans against others, is clear here, and not clear with excluded "
+        "annotators."
+    ) in sentences
 
 
 def test_clear_differences_of_three_annotators_rest_on_their_agreement():

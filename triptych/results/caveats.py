@@ -298,7 +298,7 @@ def _left_out(analysis: StudyAnalysis, decisive: bool) -> Iterator[Finding]:
         return
     people = counted(int(excluded["annotator"].nunique()), "excluded annotator")
     counts = "count here" if analysis.scope.with_excluded else "are left out"
-    changes = "" if decisive else "; this makes no comparison clear or unclear"
+    changes = "" if decisive else "; this changes no conclusion about systems"
     sentence = f"{counted(len(excluded), 'annotation')} of {people} {counts}{changes}."
     weight = 64 if len(excluded) > LARGE_SHARE * len(work) else 38
     yield Finding(weight, "excluded", sentence, Filters(marks=frozenset({"excluded"})))

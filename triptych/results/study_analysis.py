@@ -183,24 +183,24 @@ class StudyAnalysis(StudyNumbers):
         return f"{family} {shared}a difference is clear with an adjusted p below {self.collection.bound:.3g}."
 
     @cached_property
-    def other_way(self) -> tuple[Contrast, ...] | None:
-        """The contrasts with excluded annotators if the filters leave them out, or without them if not.
+    def other_way(self) -> StudyAnalysis | None:
+        """The analysis with excluded annotators if the filters leave them out, or without them if not.
 
         None if nobody was excluded.
         """
         if not self.frame.work["excluded"].any():
             return None
-        return self._contrasts_under(replace(self.scope, with_excluded=not self.scope.with_excluded))
+        return self._under(replace(self.scope, with_excluded=not self.scope.with_excluded))
 
     @cached_property
-    def ignored_other_way(self) -> tuple[Contrast, ...] | None:
+    def ignored_other_way(self) -> StudyAnalysis | None:
         """Like `other_way`, for items that most annotators ignored."""
         if not mostly_ignored(self.frame, self.scope):
             return None
-        return self._contrasts_under(replace(self.scope, with_ignored=not self.scope.with_ignored))
+        return self._under(replace(self.scope, with_ignored=not self.scope.with_ignored))
 
-    def _contrasts_under(self, other: Counted) -> tuple[Contrast, ...]:
-        return StudyAnalysis(self.frame, other, self.names).contrasts
+    def _under(self, other: Counted) -> StudyAnalysis:
+        return StudyAnalysis(self.frame, other, self.names)
 
     def examples(self, contrast: Contrast) -> tuple[Example, ...]:
         """Items that support or contradict a contrast."""

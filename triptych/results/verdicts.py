@@ -140,9 +140,9 @@ def clear_of(contrasts: Sequence[D]) -> list[D]:
     return [contrast for contrast in contrasts if (contrast.clear if alike else contrast.clear_here)]
 
 
-def clear_of_criteria(contrasts: Iterable[Contrast]) -> list[Contrast]:
+def clear_of_criteria(contrasts: Iterable[D]) -> list[D]:
     """Like `clear_of`, separately for each criterion, since only some may have enough annotators."""
-    by_criterion: dict[str, list[Contrast]] = defaultdict(list)
+    by_criterion: dict[str, list[D]] = defaultdict(list)
     for contrast in contrasts:
         by_criterion[contrast.criterion].append(contrast)
     return [contrast for of_one in by_criterion.values() for contrast in clear_of(of_one)]

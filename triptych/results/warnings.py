@@ -24,7 +24,7 @@ from triptych.results.verdicts import (
 from triptych.rubric.scales import Choice
 from triptych.stats.analysis.annotators import EffectsOf
 from triptych.stats.analysis.collection import CLEAR
-from triptych.stats.analysis.contrasts import Contrast
+from triptych.stats.analysis.contrasts import Contrast, TestedDifference
 from triptych.stats.analysis.groups import TASTES
 from triptych.stats.coefficients import BANDS
 from triptych.stats.diagnostics import MISSING_SHARE
@@ -112,26 +112,60 @@ def _ignored_items(analysis: StudyAnalysis) -> Iterator[Finding]:
 
 
 def _turned(
-    analysis: StudyAnalysis, other: tuple[Contrast, ...] | None, without: str
-) -> Iterator[tuple[Contrast, str]]:
-    """Contrasts whose conclusion differs in the alternative analysis, each with its sentence."""
-    by_pair = {(two.criterion, two.system, two.baseline): two for two in other or ()}
-    clear, clear_there = clear_of_criteria(analysis.contrasts), clear_of_criteria(other or ())
+    analysis: StudyAnalysis, other: StudyAnalysis | None, without: str
+) -> Iterator[tuple[TestedDifference, str]]:
+    """Differences whose conclusion is another one in the alternative analysis, each with its sentence."""
+    if other is None:
+        return
+    here, there = _conclusions(analysis), _conclusions(other)
+    for place, (difference, conclusion) in here.items():
+        conclusion_there = there[place][1] if place in there else conclusion
+        if conclusion == conclusion_there:
+            continue
+        here_words, there_words = conclusion.beside(conclusion_there), conclusion_there.beside(conclusion)
+        if conclusion.higher and conclusion_there.higher and conclusion.higher != conclusion_there.higher:
+            there_words = "turned around"
+        pair = f"{analysis.name(difference.system)} against {analysis.name(difference.baseline)}"
+        groups = f", {place[-1]}," if place[-1] else ""
+        sentence = f"{pair}{groups} is {here_words} here, and {there_words} {without}."
+        yield difference, f"{analysis.title(difference.criterion)}: {sentence}"
+
+
+@dataclass(frozen=True)
+class _Conclusion:
+    """What the tests say of a difference. higher: the sign of a clear difference, else 0; equal: practically equal."""
+
+    higher: int
+    equal: bool
+
+    def beside(self, other: _Conclusion) -> str:
+        """This conclusion in words that differ from those of the other one."""
+        if self.higher:
+            return "both clear and practically equal" if self.equal else "clear"
+        if self.equal:
+            return "practically equal"
+        return "not clear" if other.higher else "not shown to be equal"
+
+
+def _conclusions(
+    analysis: StudyAnalysis,
+) -> dict[tuple[str, int, int, str], tuple[TestedDifference, _Conclusion]]:
+    """(criterion, system, baseline, the two groups of annotators or "") → the difference, and what its tests say."""
+    clear = clear_of_criteria(analysis.contrasts)
+    every: dict[tuple[str, int, int, str], tuple[TestedDifference, _Conclusion]] = {}
     for contrast in analysis.contrasts:
-        two = by_pair.get((contrast.criterion, contrast.system, contrast.baseline))
-        if two is None:
-            continue
-        higher = contrast.higher if contrast in clear else 0
-        higher_there = two.higher if two in clear_there else 0
-        if higher == higher_there:
-            continue
-        here_words, there_words = ("clear", "not clear") if higher else ("not clear", "clear")
-        there_words = "turned around" if higher and higher_there else there_words
-        pair = f"{analysis.name(contrast.system)} against {analysis.name(contrast.baseline)}"
-        yield (
-            contrast,
-            f"{analysis.title(contrast.criterion)}: {pair} is {here_words} here, and {there_words} {without}.",
-        )
+        conclusion = _Conclusion(_sign(contrast) if contrast in clear else 0, contrast.equal)
+        every[contrast.criterion, contrast.system, contrast.baseline, ""] = contrast, conclusion
+    between = [of for of in analysis.group_differences if of.other]
+    clear_between = clear_of_criteria(between)
+    for of in between:
+        conclusion = _Conclusion(_sign(of) if of in clear_between else 0, False)
+        every[of.criterion, of.system, of.baseline, of.place] = of, conclusion
+    return every
+
+
+def _sign(difference: TestedDifference) -> int:
+    return 0 if isinstance(difference.difference, Undefined) else int(np.sign(difference.difference.mean))
 
 
 def _single_annotators(analysis: StudyAnalysis) -> Iterator[Finding]:
@@ -373,7 +407,7 @@ def _words(check: str, criterion: str, value: object) -> Iterator[tuple[str, str
         yield check, criterion, value.reason
 
 
-def _of_pair(contrast: Contrast, annotator: str = "") -> Filters:
+def _of_pair(contrast: TestedDifference, annotator: str = "") -> Filters:
     people = frozenset({annotator}) if annotator else frozenset()
     both = frozenset({contrast.system, contrast.baseline})
     return Filters(annotators=people, systems=both, criteria=frozenset({contrast.criterion}))
