@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import random
 from dataclasses import replace
 
 import numpy as np
@@ -11,10 +12,16 @@ import pytest
 from helpers.analyses import NAMES
 from helpers.frames import crossed, likert_rubric, make_frame
 from helpers.present import present
+from helpers.ratings import submit
+from helpers.reports import new_study, report_of, some_answers
 from helpers.results_pages import visit, words  # noqa: F401
+from helpers.studies import full_answers, sure
 from helpers.study_pages import button
 
+from triptych.privacy import erasure
+from triptych.results.caveats import caveats
 from triptych.results.frame.model import Counted, Frame
+from triptych.results.frame.upkeep import build_frame
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.verdicts import between_groups
 from triptych.results.warnings import BY_CHANCE, findings
@@ -23,6 +30,7 @@ from triptych.stats.analysis.study import length_of
 from triptych.stats.crossed import CrossedEffects, Difference
 from triptych.storage import database, events
 from triptych.storage.events import EventKind
+from triptych.storage.models import Person
 from triptych.study.annotator_groups import set_group
 from triptych.study.settings import StudySettings, settings_of
 from triptych.web.session import web_engine
@@ -182,6 +190,57 @@ def test_one_group_has_nothing_to_be_compared_with():
     assert not analysis.group_differences
     assert not analysis.group_agreement
     assert not [finding for finding in findings(analysis) if finding.kind == "groups"]
+
+
+def put(session, study, lead, **groups: Person) -> None:
+    for group, person in groups.items():
+        set_group(session, study, [person.pseudonym], group, lead.pseudonym)
+
+
+def late_sentences(session, study) -> list[str]:
+    analysis = StudyAnalysis(build_frame(session, study), Counted(), NAMES)
+    return [finding.sentence for finding in caveats(session, study, analysis) if finding.kind == "groups set late"]
+
+
+def test_only_groups_set_after_first_annotations_are_reported(engine, make_study):
+    with database.writing(engine) as session:
+        study, lead, (one, two, _) = make_study(session, annotators=3)
+        put(session, study, lead, expert=one)
+        submit(session, study, one, full_answers())
+        put(session, study, lead, crowd=two)
+        submit(session, study, two, full_answers())
+        assert late_sentences(session, study) == []
+
+        put(session, study, lead, crowd=one)
+        put(session, study, lead, expert=two)
+        (sentence,) = late_sentences(session, study)
+        assert sentence.startswith("2 annotators were put into a group, or out of one, after their first annotation (")
+        assert "erasure" not in sentence
+
+        put(session, study, lead, expert=one, crowd=two)
+        assert late_sentences(session, study) == []
+
+
+def test_groups_older_than_an_erasure_may_count_as_late(engine, make_study):
+    with database.writing(engine) as session:
+        study, lead, (one, two, three) = make_study(session, annotators=3, raters_per_item=3)
+        put(session, study, lead, others=three, expert=one, crowd=two)
+        for person in (one, two, three):
+            submit(session, study, person, full_answers())
+        assert late_sentences(session, study) == []
+        erasure.erase(session, study, three.pseudonym, sure(lead))
+        (sentence,) = late_sentences(session, study)
+        assert sentence.endswith("count as late: the log no longer has them.")
+
+
+def test_the_methods_text_says_that_groups_were_set_late(sqlite_engine):
+    with database.writing(sqlite_engine) as session:
+        study, lead, (one, two) = new_study(session, items=2, annotators=2)
+        for person in (one, two):
+            submit(session, study, person, some_answers(random.Random(1)))
+        put(session, study, lead, expert=one, crowd=two)
+    methods = report_of(sqlite_engine, study).files["methods.txt"].decode()
+    assert "2 annotators were put into a group, or out of one, after their first annotation" in methods
 
 
 def test_a_lead_groups_annotators_and_the_log_says_so(make_study, visit):  # noqa: F811

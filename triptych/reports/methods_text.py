@@ -44,6 +44,7 @@ def paragraph(facts: Facts, analysis: StudyAnalysis, book: Book) -> str:
         _people(facts, book),
         _declared(facts),
         statistics(analysis, book),
+        (finding.sentence for finding in facts.caveats if finding.kind == "groups set late"),
         _final_values(book),
         _left_out(facts),
     )

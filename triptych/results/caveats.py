@@ -26,6 +26,7 @@ from triptych.stats.numbers import counted
 from triptych.stats.undefined import Undefined
 from triptych.storage.events import EventKind
 from triptych.storage.models import AssignmentState, Event, EventDetail, Study, System
+from triptych.study.annotator_groups import late_groups
 
 CEILING_SHARE = 0.5  # share of the answers at one end of a scale from which it has a ceiling
 MIN_POINTS = 3  # points of a scale that can have a ceiling
@@ -183,7 +184,7 @@ SETTINGS: dict[str, str] = {
         ),
         IN_METHODS,
     ),
-    "annotator_groups": "groups",
+    "annotator_groups": "groups, groups set late",
     "group_field": "groups not declared",
     "preregistration.interim_bound": "collection",
     "preregistration.stop_rule": "collection",
@@ -215,6 +216,7 @@ def caveats(session: Session, study: Study, analysis: StudyAnalysis) -> tuple[Fi
         *_edited_after_look(session, study),
         *_edited_after_comment(session, study),
         *_deleted(session, study),
+        *_grouped_late(session, study, analysis),
         *_imported(session, study),
         *_unfilled(session, study),
         *_logged(session, study),
@@ -362,6 +364,19 @@ def _deleted(session: Session, study: Study) -> Iterator[Finding]:
         by_whom = f", {by_leads} of them by a lead" if by_leads else ""
         people = counted(len(deleted), "annotator")
         yield Finding(74, "deleted", f"{people} withdrew, and their ratings were deleted as promised to them{by_whom}.")
+
+
+def _grouped_late(session: Session, study: Study, analysis: StudyAnalysis) -> Iterator[Finding]:
+    """Groups of annotators that may have been made from their ratings."""
+    late = late_groups(session, study) if analysis.groups else None
+    if late:
+        erased = " Groups that were set before an erasure count as late: the log no longer has them."
+        sentence = (
+            f"{counted(late.annotators, 'annotator')} {'was' if late.annotators == 1 else 'were'} put into a group, or "
+            f"out of one, after their first annotation (last change: {late.at:%Y-%m-%d}): tests of groups hold only if "
+            "groups were not chosen by the ratings."
+        )
+        yield Finding(94, "groups set late", sentence + erased * late.is_erased)
 
 
 def _imported(session: Session, study: Study) -> Iterator[Finding]:

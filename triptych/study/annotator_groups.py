@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, func, select
 from sqlmodel import Session
 
-from triptych.storage import events
+from triptych.storage import arrivals, events
 from triptych.storage.events import EventKind
-from triptych.storage.models import Event, EventDetail, Study
+from triptych.storage.models import Assignment, Event, EventDetail, Person, Purpose, Study
 from triptych.study import lifecycle
 from triptych.study.settings import changed, settings_of, stored
+
+RATED = (EventKind.submitted, EventKind.surplus, EventKind.imported)
 
 
 def set_group(session: Session, study: Study, pseudonyms: Sequence[str], group: str, actor: str) -> None:
@@ -32,6 +36,49 @@ def assign(session: Session, study: Study, groups: Mapping[str, str], actor: str
     study.settings = stored(changed(study, annotator_groups=after))
     session.flush()
     events.record(session, study.id, EventKind.annotators_grouped, actor, old=dict(before), new=dict(after))
+
+
+@dataclass(frozen=True)
+class LateGroups:
+    """Annotators who are in another group, or in none, than when they first annotated.
+
+    annotators: their number; at: when groups last changed; is_erased: whether an erasure deleted some earlier groups.
+    """
+
+    annotators: int
+    at: datetime
+    is_erased: bool
+
+
+def late_groups(session: Session, study: Study) -> LateGroups | None:
+    """Who was put into a group after their first annotation; None if all groups are older than the ratings in them."""
+    events.write_pending(session)
+    query = select(Event.number, Event.at, EventDetail.new).outerjoin(EventDetail, EventDetail.event_id == Event.id)
+    query = query.where(Event.study_id == study.id, Event.kind == EventKind.annotators_grouped)
+    changes = session.execute(query.order_by(Event.number)).all()
+    if not changes:
+        return None
+    journey = arrivals.arrivals(session, study.id)
+    groups = [(number, _named(arrivals.origin(journey, number), new)) for number, _, new in changes if new is not None]
+    present, late = settings_of(study).annotator_groups, 0
+    for name, first in _first_annotations(session, study).items():
+        at_first: dict[str, str] = next((of_all for number, of_all in reversed(groups) if number < first), {})
+        late += at_first.get(name, "") != present.get(name, "")
+    return LateGroups(late, changes[-1].at, len(groups) < len(changes)) if late else None
+
+
+def _named(origin: arrivals.FormerNumbers, groups: Mapping[str, str]) -> dict[str, str]:
+    """Logged groups by the pseudonyms that people have now."""
+    names = {then: now for now, then in origin.former.items()}
+    return {names.get(name, name): group for name, group in groups.items()}
+
+
+def _first_annotations(session: Session, study: Study) -> dict[str, int]:
+    """Pseudonym → the number of the event of their first annotation."""
+    query = select(Person.pseudonym, func.min(Event.number)).join(Assignment, Assignment.person_id == Person.id)
+    query = query.join(Event, Event.assignment_id == Assignment.id)
+    query = query.where(Event.study_id == study.id, Event.kind.in_(RATED), Assignment.purpose == Purpose.main)
+    return dict(map(tuple, session.execute(query.group_by(Person.pseudonym))))
 
 
 def forget(session: Session, study: Study, pseudonym: str, actor: str) -> None:
