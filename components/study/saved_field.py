@@ -23,7 +23,7 @@ from triptych.errors import TriptychError
 from triptych.storage.models import Study, StudyState
 from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study import saved_setting
-from triptych.study.design import FIXED
+from triptych.study.design import fixed
 from triptych.study.persons import Who
 from triptych.study.saved_setting import Change, Overtaken, value_of
 from triptych.study.settings import LONGEST_TEXT
@@ -231,7 +231,7 @@ class SettingsSheet:
         """Why the setting cannot be changed now; "" if it can."""
         if self.is_draft:
             return ""
-        return FIXED.get(path.partition(".")[0], "" if self.reason else LOCKED)
+        return fixed(self.study, path.partition(".")[0]) or ("" if self.reason else LOCKED)
 
     def _overtaken(self, path: str) -> bool:
         return self.memory.seen[path] != value_of(self.study, path)

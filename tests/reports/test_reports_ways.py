@@ -29,10 +29,11 @@ from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.judges import margin
 from triptych.storage import database, schema
-from triptych.storage.models import Item, Kind, Person, Role
+from triptych.storage.models import Item, Kind, Person, Role, Study
 from triptych.study import design, heds_answers, lifecycle
 from triptych.study.design import Parts
 from triptych.study.persons import Who
+from triptych.study.settings import changed, stored
 from triptych.web import export
 from triptych.web.session import web_engine
 
@@ -78,24 +79,24 @@ def test_a_snapshot_stays_the_same_when_the_study_continues(engine, make_study):
             snapshot.file_of(session, study, "0" * 64)
 
 
-def test_the_kind_of_annotators_is_stored_with_a_reason(sqlite_engine, make_study):
+def test_an_amendment_is_printed_with_its_reason(sqlite_engine, make_study):
     engine = sqlite_engine
     study, lead, _ = rated(engine, make_study)
-    with database.reading(engine) as session:
-        before = frame_of(session, study)
     with database.writing(engine) as session:
-        parts = Parts(settings={"expertise": "expert"})
+        parts = Parts(settings={"content_note": "Rude words."})
         assert design.amend(session, study, parts, "They are editors.", lead.pseudonym)
-    with database.reading(engine) as session:
-        study = lifecycle.by_slug(session, study.slug)
-        after = frame_of(session, study)
         (amendment,) = design.amendments(session, study)
+    assert (amendment.parts, amendment.reason) == (("content note",), "They are editors.")
+    assert "They are editors." in report_of(engine, study).files["methods.txt"].decode()
 
-    report = report_of(engine, study)
-    assert [margin(frame) for frame in (before, after)] == [0.15, 0.2]
-    assert json.loads(report.files["codebook.json"])["epsilon"] == 0.2
-    assert (amendment.parts, amendment.reason) == (("expertise",), "They are editors.")
-    assert "They are editors." in report.files["methods.txt"].decode()
+
+def test_the_kind_of_annotators_decides_the_margin_of_judges(sqlite_engine, make_study):
+    study, _, _ = rated(sqlite_engine, make_study)
+    with database.writing(sqlite_engine) as session:
+        study = session.get_one(Study, study.id)
+        before = margin(frame_of(session, study))
+        study.settings = stored(changed(study, expertise="expert"))
+    assert (before, json.loads(report_of(sqlite_engine, study).files["codebook.json"])["epsilon"]) == (0.15, 0.2)
 
 
 def test_a_report_names_counted_kinds_and_removed_items(sqlite_engine, make_study):

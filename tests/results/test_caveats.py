@@ -22,6 +22,7 @@ from triptych.storage import database, events
 from triptych.storage.events import EventKind
 from triptych.storage.models import StudyState
 from triptych.study import lifecycle
+from triptych.study.design import Parts, amend
 from triptych.study.settings import Consent, StudySettings, stored
 from triptych.study.system_names import system_names
 
@@ -29,6 +30,19 @@ from triptych.study.system_names import system_names
 def listed(session, study, **scope) -> dict[str, str]:
     analysis = StudyAnalysis(build_frame(session, study), Counted(**scope), system_names(session, study))
     return {finding.kind: finding.sentence for finding in caveats(session, study, analysis)}
+
+
+def test_groups_of_items_declared_after_annotations_are_reported(engine, make_study):
+    with database.writing(engine) as session:
+        study, lead, (annotator, *_) = make_study(session)
+        amend(session, study, Parts(settings={"group_field": "dialogue"}), "Forgotten.", lead.pseudonym)
+        submit(session, study, annotator, full_answers())
+        assert "groups declared late" not in listed(session, study)
+        study.settings = {**study.settings, "group_field": ""}
+        amend(session, study, Parts(settings={"group_field": "passage"}), "Forgotten.", lead.pseudonym)
+        assert listed(session, study)["groups declared late"].startswith(
+            "The field that groups items was changed from none to passage when annotations were in ("
+        )
 
 
 def test_report_and_datasheet_print_the_list_of_the_page(sqlite_engine):

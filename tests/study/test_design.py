@@ -299,6 +299,7 @@ def launched(session, draft):
         ({"items": file(MORE), "replace_items": True}, "retire"),
         ({"settings": {"overlap": {"items": 2}}}, "overlap"),
         ({"settings": {"preregistration": {"sample": "more"}}}, "before launch"),
+        ({"settings": {"expertise": "expert"}}, "test of a judge"),
     ],
 )
 def test_what_could_break_ratings_cannot_be_amended(session, launched, parts, message):
@@ -307,6 +308,14 @@ def test_what_could_break_ratings_cannot_be_amended(session, launched, parts, me
         amend(session, launched, WHY, **parts)
 
     assert (launched.design_hash, contents.design_hash(session, launched)) == (before, before)
+
+
+def test_groups_of_items_can_be_declared_late_but_not_dropped(session, launched):
+    amend(session, launched, WHY, settings={"group_field": "dialogue"})
+    assert settings_of(launched).group_field == "dialogue"
+    for field in ("", "passage"):
+        with pytest.raises(Conflict, match="every interval and test depends on it"):
+            amend(session, launched, WHY, settings={"group_field": field})
 
 
 def test_an_amendment_has_a_reason_date_and_hash(session, launched):

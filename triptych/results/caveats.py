@@ -6,6 +6,7 @@ the numbers, with the reason.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping
 
 from sqlalchemy import ColumnElement, exists, func, select
@@ -26,7 +27,7 @@ from triptych.stats.numbers import counted
 from triptych.stats.undefined import Undefined
 from triptych.storage.events import EventKind
 from triptych.storage.models import AssignmentState, Event, EventDetail, Study, System
-from triptych.study.annotator_groups import late_groups
+from triptych.study.annotator_groups import first_annotations, late_groups
 
 CEILING_SHARE = 0.5  # share of the answers at one end of a scale from which it has a ceiling
 MIN_POINTS = 3  # points of a scale that can have a ceiling
@@ -185,7 +186,7 @@ SETTINGS: dict[str, str] = {
         IN_METHODS,
     ),
     "annotator_groups": "groups, groups set late",
-    "group_field": "groups not declared",
+    "group_field": "groups not declared, groups declared late",
     "preregistration.interim_bound": "collection",
     "preregistration.stop_rule": "collection",
     "scope.kinds": "simulated, judge",
@@ -217,6 +218,7 @@ def caveats(session: Session, study: Study, analysis: StudyAnalysis) -> tuple[Fi
         *_edited_after_comment(session, study),
         *_deleted(session, study),
         *_grouped_late(session, study, analysis),
+        *_items_grouped_late(session, study),
         *_imported(session, study),
         *_unfilled(session, study),
         *_logged(session, study),
@@ -377,6 +379,24 @@ def _grouped_late(session: Session, study: Study, analysis: StudyAnalysis) -> It
             "groups were not chosen by the ratings."
         )
         yield Finding(94, "groups set late", sentence + erased * late.is_erased)
+
+
+def _items_grouped_late(session: Session, study: Study) -> Iterator[Finding]:
+    """Groups of items that were changed by an amendment when annotations were in."""
+    query = select(Event.number, Event.at, EventDetail.old, EventDetail.new).join(
+        Event, Event.id == EventDetail.event_id
+    )
+    query = query.where(Event.study_id == study.id, Event.kind == EventKind.design_amended).order_by(Event.number)
+    amended = [row for row in session.execute(query) if "group_field" in (row.new or {})]
+    first = min(first_annotations(session, study).values(), default=math.inf) if amended else math.inf
+    late = [row for row in amended if row.number > first]
+    if late:
+        fields = [(side or {}).get("group_field") or "none" for side in (late[0].old, late[-1].new)]
+        sentence = (
+            f"The field that groups items was changed from {fields[0]} to {fields[1]} when annotations were in "
+            f"({late[-1].at:%Y-%m-%d}): intervals and tests depend on it, and results may have been known."
+        )
+        yield Finding(86, "groups declared late", sentence)
 
 
 def _imported(session: Session, study: Study) -> Iterator[Finding]:

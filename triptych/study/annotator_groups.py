@@ -61,7 +61,7 @@ def late_groups(session: Session, study: Study) -> LateGroups | None:
     journey = arrivals.arrivals(session, study.id)
     groups = [(number, _named(arrivals.origin(journey, number), new)) for number, _, new in changes if new is not None]
     present, late = settings_of(study).annotator_groups, 0
-    for name, first in _first_annotations(session, study).items():
+    for name, first in first_annotations(session, study).items():
         at_first: dict[str, str] = next((of_all for number, of_all in reversed(groups) if number < first), {})
         late += at_first.get(name, "") != present.get(name, "")
     return LateGroups(late, changes[-1].at, len(groups) < len(changes)) if late else None
@@ -73,7 +73,7 @@ def _named(origin: arrivals.FormerNumbers, groups: Mapping[str, str]) -> dict[st
     return {names.get(name, name): group for name, group in groups.items()}
 
 
-def _first_annotations(session: Session, study: Study) -> dict[str, int]:
+def first_annotations(session: Session, study: Study) -> dict[str, int]:
     """Pseudonym → the number of the event of their first annotation."""
     query = select(Person.pseudonym, func.min(Event.number)).join(Assignment, Assignment.person_id == Person.id)
     query = query.join(Event, Event.assignment_id == Assignment.id)

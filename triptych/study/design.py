@@ -54,6 +54,8 @@ FIXED = {
     "item_order": "The order of items cannot change after launch: people are already working through it.",
     "formats": "How texts are shown cannot change after launch: highlights and ratings refer to what was seen.",
     "preregistration": "A preregistration records what was decided before launch, so it cannot change afterwards.",
+    "expertise": "Who the annotators are cannot change after launch: the test of a judge depends on it.",
+    "group_field": "The field that groups items cannot change after launch: every interval and test depends on it.",
 }
 RUBRIC_FIXED = "The rubric cannot change after launch: ratings refer to its criteria. Duplicate the study instead."
 NAMES_ITEMS = (
@@ -199,11 +201,17 @@ def _refuse(session: Session, study: Study, parts: Parts, settings: dict[str, An
         _refuse_unknown(session, study, parts.retire)
 
 
+def fixed(study: Study, name: str) -> str:
+    """Why a setting cannot change after launch; "" if it can. Groups of items that were forgotten can be declared."""
+    return "" if name == "group_field" and not settings_of(study).group_field else FIXED.get(name, "")
+
+
 def _refuse_after_launch(study: Study, parts: Parts, settings: dict[str, Any]) -> None:
     current = stored(settings_of(study))
-    for name, sentence in FIXED.items():
+    for name in FIXED:
         column = parts.columns.get(name)
-        if (column is not None and column != getattr(study, name)) or settings.get(name) != current.get(name):
+        differs = (column is not None and column != getattr(study, name)) or settings.get(name) != current.get(name)
+        if differs and (sentence := fixed(study, name)):
             raise Conflict(sentence)
     if parts.rubric_yaml is not None:
         raise Conflict(RUBRIC_FIXED)
