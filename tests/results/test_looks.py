@@ -146,6 +146,27 @@ def test_a_study_that_was_opened_and_closed_early_stays_strict(half_done, monkey
     assert "1 person opened results in the app on 2 days before collection ended." in numbers.sentence
 
 
+@pytest.mark.parametrize(
+    ("then", "looks"), [("", 0), ("stop rule", 1), ("excluded", 1), ("more annotators", 1), ("closed", 0)]
+)
+def test_a_look_when_everything_is_in_is_not_early(half_done, then, looks):
+    session, study, lead, people = half_done
+    for _ in range(4):
+        submit(session, study, people[1], full_answers())
+    if then == "stop rule":
+        study.settings = stored(changed(study, preregistration=Preregistration(stop_rule="at 8")))
+    log_look(session, study, 8, 8, lead.pseudonym)
+    if then == "excluded":
+        exclude(session, study, people[1])
+    if then == "more annotators":
+        design.amend(session, study, Parts(raters_per_item=3), "more power", lead.pseudonym)
+    if then == "closed":
+        lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
+    numbers = collected(session, study)
+    assert numbers.looks == looks
+    assert ("opened results in the app" in numbers.sentence) == bool(looks)
+
+
 def test_a_study_closed_early_and_opened_afterwards_is_over(half_done):
     session, study, lead, _ = half_done
     lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -36,7 +36,7 @@ class Planned:
     places: planned annotations of all items, except items taken out before the first look. left_out: those items, whose
     annotations are not counted here. looks: (day, pseudonym) of everybody who opened results before the study was
     closed, or until now. imported: the ratings came from elsewhere, without a plan. excluded: who was excluded when
-    the study was closed.
+    the study was closed. complete: those of the looks at which all places were filled, and nobody was excluded since.
     """
 
     places: int = 0
@@ -45,18 +45,19 @@ class Planned:
     closed: bool = False
     imported: bool = False
     excluded: frozenset[str] = frozenset()
+    complete: frozenset[tuple[str, str]] = frozenset()
 
 
 def planned_of(session: Session, study: Study) -> Planned:
     """The planned collection of a study.
 
-    Takes three short statements; one more if items were taken out after the results had been opened, and one or two in
-    a closed study.
+    Takes three short statements; one more if results were opened, one if items were taken out afterwards, and one or
+    two in a closed study.
     """
     history = _history(session, study)
     closed = study.state == StudyState.closed
     until_closed = history[: _closed_at(history)] if closed else history
-    looks = {(f"{event.at:%Y-%m-%d}", event.actor) for event in until_closed if _is_look(event)}
+    looks = {_look(event) for event in until_closed if _is_look(event)}
     first_look = next((event.number for event in history if _is_look(event)), None)
     of_study = Item.study_id == study.id, Item.purpose == Purpose.main
     retired = frozenset(session.scalars(select(Item.external_id).where(*of_study, Item.retired)))
@@ -68,11 +69,24 @@ def planned_of(session: Session, study: Study) -> Planned:
     begins = [event.number for event in history if event.kind in (EventKind.ratings_imported, EventKind.study_open)]
     imported = bool(begins) and begins[-1] in imports and not imports[begins[-1]].get("stays_open")
     excluded = _excluded(until_closed, imports) if closed else frozenset()
-    return Planned(int(places), retired - late, frozenset(looks), closed, imported, excluded)
+    complete = _complete(session, study, until_closed, int(places))
+    return Planned(int(places), retired - late, frozenset(looks), closed, imported, excluded, complete)
 
 
 def _is_look(event: Row[Any]) -> bool:
     return bool(event.kind == EventKind.results_opened)
+
+
+def _look(event: Row[Any]) -> tuple[str, str]:
+    return f"{event.at:%Y-%m-%d}", event.actor
+
+
+def _complete(session: Session, study: Study, history: list[Row[Any]], places: int) -> frozenset[tuple[str, str]]:
+    """Looks at which as many annotations were in as are planned now, since when nobody was excluded."""
+    last = max((event.number for event in history if event.kind == EventKind.annotator_excluded), default=0)
+    looks = {event.number: _look(event) for event in history if _is_look(event) and event.number > last}
+    values = _values(session, study, looks)
+    return frozenset(look for number, look in looks.items() if values.get(number, {}).get("annotations", -1) >= places)
 
 
 def _history(session: Session, study: Study) -> list[Row[Any]]:
@@ -90,7 +104,11 @@ def _closed_at(history: list[Row[Any]]) -> int:
 
 def _imports(session: Session, study: Study, history: Iterable[Row[Any]]) -> dict[int, dict[str, Any]]:
     """Number of the event of an import → what it says of it."""
-    numbers = [event.number for event in history if event.kind == EventKind.ratings_imported]
+    return _values(session, study, [event.number for event in history if event.kind == EventKind.ratings_imported])
+
+
+def _values(session: Session, study: Study, numbers: Collection[int]) -> dict[int, dict[str, Any]]:
+    """Numbers of events → their new values."""
     if not numbers:
         return {}
     query = select(Event.number, EventDetail.new).join(Event, Event.id == EventDetail.event_id)
@@ -133,8 +151,11 @@ def collection(planned: Planned, work: pd.DataFrame, declaration: Preregistratio
     over = filled >= planned.places and (planned.closed or not declaration.stop_rule)
     over = over or (planned.closed and not planned.looks)
     bound = CLEAR if over else declaration.interim_bound
-    numbers = Collected(planned.places, filled, len(planned.looks), bound, not over)
-    sentences = " ".join(_sentences(numbers, planned, bool(declaration.stop_rule)))
+    # with a stop rule, every look before the closing is an early one
+    complete = filled >= planned.places and not declaration.stop_rule
+    looks = planned.looks - planned.complete if complete else planned.looks
+    numbers = Collected(planned.places, filled, len(looks), bound, not over)
+    sentences = " ".join(_sentences(numbers, replace(planned, looks=looks), bool(declaration.stop_rule)))
     return Collected(**{**vars(numbers), "sentence": sentences})
 
 
