@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import sqlite3
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import delete, select
+from sqlmodel import Session
 
 from triptych.operations import backup
 from triptych.storage import events
 from triptych.storage.database import writing
 from triptych.storage.events import EventKind
-from triptych.storage.models import Assignment, Study
+from triptych.storage.models import Assignment, Event, EventDetail, Study
 
 
 def rebuilt(path: Path, target: Path, change: Mapping[str, bytes]) -> None:
@@ -28,12 +29,30 @@ def rebuilt(path: Path, target: Path, change: Mapping[str, bytes]) -> None:
 
 def with_event(packed: Path, folder: Path, kind: EventKind, new: Any) -> Path:
     """The capsule after somebody added an event to its log, and wrote the new hashes into its manifest."""
-    changed = with_sql(packed, folder, "")
+
+    def add(session: Session, study: Study) -> None:
+        about = session.scalars(select(Assignment.id)).first()
+        events.record(session, study.id, kind, "L-1", assignment_id=about, new=new)
+
+    return _resealed(with_sql(packed, folder, ""), folder, add)
+
+
+def with_log(packed: Path, folder: Path, put_in: str) -> Path:
+    """The capsule after somebody changed its database, and wrote a new log that proves what is there now."""
+
+    def write(session: Session, study: Study) -> None:
+        for table in (EventDetail, Event):
+            session.execute(delete(table))
+        study.event_number, study.event_hash = 0, ""
+        events.record_baseline(session, study.id)
+
+    return _resealed(with_sql(packed, folder, put_in), folder, write)
+
+
+def _resealed(changed: Path, folder: Path, change: Callable[[Session, Study], None]) -> Path:
     with backup.opened(folder / "changed.db") as engine:
         with writing(engine) as session:
-            study = session.scalars(select(Study)).one()
-            about = session.scalars(select(Assignment.id)).first()
-            events.record(session, study.id, kind, "L-1", assignment_id=about, new=new)
+            change(session, session.scalars(select(Study)).one())
         head = backup.heads_in(folder / "changed.db")[0]
     with zipfile.ZipFile(changed) as archive:
         name = next(name for name in archive.namelist() if name.endswith("manifest.json"))
@@ -41,8 +60,8 @@ def with_event(packed: Path, folder: Path, kind: EventKind, new: Any) -> Path:
     manifest["study"] = asdict(head)
     manifest["sha256"]["study.db"] = backup.file_hash(folder / "changed.db")
     put_in = {"study.db": (folder / "changed.db").read_bytes(), "manifest.json": json.dumps(manifest).encode()}
-    rebuilt(changed, folder / "with event.zip", put_in)
-    return folder / "with event.zip"
+    rebuilt(changed, folder / "resealed.zip", put_in)
+    return folder / "resealed.zip"
 
 
 def with_sql(packed: Path, folder: Path, put_in: str) -> Path:

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 from helpers.busy import come_in, make_busy
-from helpers.capsules import rebuilt, with_event, with_sql
+from helpers.capsules import rebuilt, with_event, with_log, with_sql
 from helpers.ratings import submit
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join, sure
-from sqlalchemy import Engine, func, select, text, update
+from sqlalchemy import Engine, func, select, text
 from sqlmodel import Session
 
 from triptych.errors import Conflict, ImportRefused
@@ -30,7 +30,7 @@ from triptych.results.frame.upkeep import build_frame
 from triptych.storage import database, events
 from triptych.storage.database import reading, writing
 from triptych.storage.events import EventKind
-from triptych.storage.models import Assignment, Comment, Event, Login, Membership, Person, Role, Study, StudyState
+from triptych.storage.models import Comment, Event, Login, Membership, Person, Role, Study, StudyState
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 
@@ -455,13 +455,39 @@ def test_a_study_arrives_once_from_two_imports(postgres_engine, journey):
         assert sorted(threads.map(bring, range(2))) == ["", SLUG]
 
 
-@pytest.mark.parametrize("odd", [{"arrangement": "upside_down"}, {"active_seconds": 1e308}])
-def test_work_with_values_that_no_report_knows_is_refused(sqlite_engine, make_study, odd):
-    """Such a study arrived, and its report or its pages ended in an error."""
-    with database.writing(sqlite_engine) as session:
-        study, _, people = make_study(session)
-        submit(session, study, people[0], full_answers())
-        arrival._refuse_unusable(session, study)
-        session.execute(update(Assignment).values(**odd))
-        with pytest.raises(arrival.UNUSABLE):
-            arrival._refuse_unusable(session, study)
+ODD = [
+    ("item", "raters", "4611686018427387904"),
+    ("item", "priority", "-9223372036854775808"),
+    ("explanation", "words", "2147483648"),
+    ("system", "blind_code", "9223372036854775000"),
+    ("study", "item_count", "2147483647"),
+    ("study", "presentation", "'upside_down'"),
+    ("study", "created_at", "'0001-01-01 00:00:00.000000'"),
+    ("assignment", "submitted_at", "'9999-12-31 23:59:59.999999'"),
+    ("assignment", "arrangement", "'upside_down'"),
+    ("assignment", "active_seconds", "1e308"),
+    ("rating", "number", "9e999"),
+    ("explanation", "reasons", "'5'"),
+    ("explanation", "reasons", "'[[1], 2]'"),
+    ("highlight", "label", "'another'"),
+    ("highlight", "unit", "'pages'"),
+    ("criterion", "key", "'another'"),
+    ("criterion", "kind", "'another'"),
+    ("option", "key", "'=1'"),
+]
+ODD_ROWS = [
+    *(f"UPDATE {table} SET {name} = {value} WHERE id = (SELECT min(id) FROM {table})" for table, name, value in ODD),  # noqa: S608
+    "UPDATE turn SET position = 7 WHERE position = 1",
+    "UPDATE highlight SET turn = 9, quote = ''",
+    "DELETE FROM highlight; UPDATE slot SET position = position + 900; UPDATE rating SET position = position + 900",
+]
+
+
+@pytest.mark.parametrize("change", ODD_ROWS)
+def test_rows_that_no_page_or_report_knows_are_refused(journey, tmp_path, ready_sqlite, change):
+    """Such a study arrived, with a log that proved it; its pages, or all lists of studies, ended in an error."""
+    fresh = home(tmp_path / "fresh.db", ready_sqlite)
+    lead = lead_of(fresh, "Dr Fresh")
+    with pytest.raises(ImportRefused, match="cannot belong to a study"):
+        capsule.import_study(with_log(journey.file, tmp_path, change), fresh, lead)
+    fresh.dispose()

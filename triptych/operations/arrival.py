@@ -10,31 +10,23 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from datetime import datetime
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-from sqlalchemy import JSON, Column, Connection, Engine, Float, Table, func, or_, select
+from sqlalchemy import Connection, Engine, Table, func, or_, select
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlmodel import Session
 
-from triptych.annotate.outcomes import LATER, HowItEnded, how_it_ended
-from triptych.errors import Conflict, ImportRefused, InvalidRubric
-from triptych.formats.ratings.model import LONGEST_SECONDS
-from triptych.operations import move, verify
+from triptych.errors import Conflict, ImportRefused
+from triptych.operations import move, usable, verify
 from triptych.people import passcodes, roster
-from triptych.rubric.answers import Arrangement, MarkUnit
 from triptych.storage import events
 from triptych.storage.arrivals import OF_NUMBERED
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
-    Assignment,
     Comment,
     Event,
-    EventDetail,
-    Highlight,
     Membership,
     Person,
     Role,
@@ -45,7 +37,6 @@ from triptych.storage.models import (
 from triptych.storage.unavailable import BUSY, DatabaseBusy, is_unavailable
 from triptych.study import contents, lifecycle
 from triptych.study.persons import Who
-from triptych.study.settings import settings_of
 
 LARGEST_NUMBER = 2**30  # that an import may use; PostgreSQL counts to twice as many, and everybody's rows need some
 LARGEST_SPAN = 50_000_000  # from a file's first row number to its last; rows of other studies may have been between
@@ -64,8 +55,6 @@ NO_NUMBERS = (
     "Import the study into a new database. Nothing was imported."
 )
 REMOVALS = {Role.lead: EventKind.lead_removed, Role.viewer: EventKind.viewer_removed}
-UNITS, ARRANGED = TypeAdapter(list[MarkUnit]), TypeAdapter(list[Arrangement])
-UNUSABLE = (ValidationError, InvalidRubric, LookupError, ValueError, TypeError, AttributeError)
 
 
 @dataclass(frozen=True)
@@ -100,7 +89,7 @@ def arrive(session: Session, source: Engine, who: Who) -> Arrived:
         raise ImportRefused(
             f"The file contains a row that cannot belong to a study: {reason}. Nothing was imported."
         ) from error
-    except UNUSABLE as error:
+    except usable.UNUSABLE as error:
         reason = f"{error}".partition("\n")[0]
         raise ImportRefused(
             f"The file contains something that cannot belong to a study: {reason}. Nothing was imported."
@@ -125,7 +114,7 @@ def _arrived(session: Session, old: Connection, who: Who) -> Arrived:
             _copy(old, new, table, former["slug"], home)
     move.count_on(new)
     study = session.get_one(Study, former["id"] + shift)
-    _refuse_unusable(session, study)
+    usable.refuse_unusable(session, study)
     new_values = {"slug": former["slug"], "number": former["event_number"], "hash": former["event_hash"]}
     arrival = {**new_values, "shift": shift, "renamed": names}
     events.record(session, study.id, EventKind.study_arrived, who.pseudonym, new=arrival)
@@ -251,7 +240,7 @@ class _Home:
 
     def row(self, table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
         """A row of the file, changed for this database. Raises ValueError for values that a column cannot have."""
-        moved = {column.name: _checked(column, row[column.name]) for column in table.columns}
+        moved = {column.name: usable.checked(column, row[column.name]) for column in table.columns}
         for name in _growing(table):
             if moved[name] is not None:
                 moved[name] = self._grown(table, moved[name])
@@ -289,27 +278,6 @@ def _growing(table: Table) -> tuple[str, ...]:
     return tuple(dict.fromkeys(own + [key.parent.name for key in keys if key.column.table is not move.RUBRIC]))
 
 
-def _checked(column: Column[Any], value: Any) -> Any:
-    """The value, if it has the column's type: SQLite itself accepts any value in any column."""
-    if value is None:
-        return value
-    if isinstance(column.type, JSON):
-        json.loads(value, parse_constant=_refused)
-    elif not isinstance(value, int | float if isinstance(column.type, Float) else _type_of(column)):
-        raise ValueError(f"{value!r:.40} as {column.table.name}.{column.name}")
-    return value
-
-
-def _refused(constant: str) -> None:
-    raise ValueError(f"{constant} in JSON")
-
-
-@cache
-def _type_of(column: Column[Any]) -> type:
-    kind = column.type.python_type
-    return datetime if kind is datetime else str if issubclass(kind, str) else kind
-
-
 def _copy(old: Connection, new: Connection, table: Table, slug: str, home: _Home) -> None:
     rows = old.execute(move.chosen(table, [slug]), execution_options={"yield_per": move.BATCH})
     for batch in rows.mappings().partitions():
@@ -319,39 +287,6 @@ def _copy(old: Connection, new: Connection, table: Table, slug: str, home: _Home
 def _insert(new: Connection, table: Table, rows: Iterable[Mapping[str, Any]]) -> None:
     stored = [{f"_{name}": value for name, value in row.items()} for row in rows]
     new.execute(move.insertion(table, new.dialect.name), stored)
-
-
-def _refuse_unusable(session: Session, study: Study) -> None:
-    """Raises one of UNUSABLE for settings, a rubric, items or a log that no page could show."""
-    settings_of(study)
-    lifecycle.design_of(session, study)
-    contents.stored_items(session, study)
-    logged = select(Event.kind, EventDetail.old, EventDetail.new).join(EventDetail, EventDetail.event_id == Event.id)
-    for kind, old, new in session.execute(logged.where(Event.study_id == study.id)):
-        _refuse_odd_values(kind, {} if old is None else old, {} if new is None else new)
-    _refuse_odd_work(session, study)
-
-
-def _refuse_odd_work(session: Session, study: Study) -> None:
-    """Raises one of UNUSABLE for values of annotations of which reports and pages know a few."""
-    of_study = Assignment.study_id == study.id
-    marks = select(Highlight.unit).join(Assignment, Assignment.id == Highlight.assignment_id)
-    UNITS.validate_python(session.scalars(marks.where(of_study, Highlight.unit.is_not(None)).distinct()).all())
-    shown = select(Assignment.arrangement).where(of_study, Assignment.arrangement.is_not(None))
-    ARRANGED.validate_python(session.scalars(shown.distinct()).all())
-    seconds = session.scalar(select(func.max(func.abs(Assignment.active_seconds))).where(of_study)) or 0
-    if seconds > LONGEST_SECONDS:
-        raise ValueError(f"{seconds:g} seconds of work on one item")
-
-
-def _refuse_odd_values(kind: str, old: Any, new: Any) -> None:
-    """Raises one of UNUSABLE for values of an event that `verify` does not play back, but pages and erasures read."""
-    if not isinstance(old, dict) or not isinstance(new, dict):
-        raise TypeError(f"the values of the event {kind!r:.40}")
-    if kind == EventKind.study_archived and not (isinstance(new["folder"], str) and isinstance(new["sha256"], str)):
-        raise TypeError("the values of an archive")
-    if kind == EventKind.check_answered_again and new.get(LATER):
-        TypeAdapter(HowItEnded).validate_python(asdict(how_it_ended(new[LATER])), strict=True)
 
 
 def _given_to(session: Session, study: Study, who: Who) -> None:

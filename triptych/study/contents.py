@@ -69,18 +69,38 @@ def parsed(sha256: str, yaml_text: str) -> Rubric:
 
 def write_criteria(session: Session, study: Study, rubric: Rubric) -> None:
     """Rows of the criteria asked in this round, with their options."""
-    for position, criterion in enumerate(rubric.asked(study.round)):
-        scale = criterion.scale
-        named = criterion.model_dump(include={"key", "title", "about"}) | {"kind": scale.kind, "level": scale.level}
-        low, high, step = _range(scale)
-        row = StoredCriterion(study_id=study.id, position=position, low=low, high=high, step=step, **named)
+    for criterion, options in criteria_asked(rubric, study.round):
+        row = StoredCriterion(study_id=study.id, **criterion)
         session.add(row)
         session.flush()
-        if isinstance(scale, Choice):
-            options = enumerate(scale.options)
-            session.add_all(
-                Option(criterion_id=row.id, position=n, key=o.key, title=o.title, missing=o.missing) for n, o in options
-            )
+        session.add_all(Option(criterion_id=row.id, **option) for option in options)
+
+
+def criteria_asked(rubric: Rubric, study_round: str) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """The columns of each criterion asked in this round, and of its options, without row numbers."""
+    criteria = []
+    for position, criterion in enumerate(rubric.asked(study_round)):
+        scale = criterion.scale
+        low, high, step = _range(scale)
+        options = enumerate(scale.options if isinstance(scale, Choice) else ())
+        row = {
+            "position": position,
+            **criterion.model_dump(include={"key", "title", "about"}),
+            **{"kind": scale.kind, "level": scale.level, "low": low, "high": high, "step": step},
+        }
+        named = [{"position": n, "key": o.key, "title": o.title, "missing": o.missing} for n, o in options]
+        criteria.append((row, named))
+    return criteria
+
+
+def stored_criteria(session: Session, study: Study) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """The same, as stored."""
+    query = select(StoredCriterion).where(StoredCriterion.study_id == study.id).order_by(StoredCriterion.position)
+    of_study = select(Option).join(StoredCriterion).where(StoredCriterion.study_id == study.id)
+    options = defaultdict(list)
+    for row in session.scalars(of_study.order_by(Option.position)):
+        options[row.criterion_id].append(row.model_dump(exclude={"id", "criterion_id"}))
+    return [(row.model_dump(exclude={"id", "study_id"}), options[row.id]) for row in session.scalars(query)]
 
 
 def _range(scale: Any) -> tuple[float | None, float | None, float | None]:

@@ -1,0 +1,158 @@
+"""What an imported study may hold: only values that pages, reports and exports know.
+
+A file's maker can write a log that proves any rows, so `verify` does not refuse these.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from datetime import datetime
+from functools import cache
+from math import isfinite
+from types import UnionType
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+from sqlalchemy import JSON, Column, and_, func, or_, select
+from sqlmodel import Session
+
+from triptych.annotate.outcomes import LATER, HowItEnded, how_it_ended
+from triptych.errors import InvalidRubric
+from triptych.formats.ratings.assemble import MAX_POSITIONS
+from triptych.formats.ratings.model import LONGEST_SECONDS
+from triptych.rubric.answers import Arrangement, MarkUnit
+from triptych.storage.events import EventKind
+from triptych.storage.models import (
+    Assignment,
+    Candidate,
+    Event,
+    EventDetail,
+    Explanation,
+    Highlight,
+    Item,
+    Purpose,
+    Rating,
+    Slot,
+    Study,
+    System,
+    Turn,
+)
+from triptych.study import contents, lifecycle
+from triptych.study.settings import settings_of
+
+LARGEST_INTEGER = 2**31 - 1  # that a column of PostgreSQL stores
+YEARS = range(1900, 2200)  # of a time: days can be added to it, and each library can represent it
+UNIT, ARRANGED, REASONS = TypeAdapter(MarkUnit | None), TypeAdapter(list[Arrangement]), TypeAdapter(list[list[str]])
+UNUSABLE = (ValidationError, InvalidRubric, LookupError, ValueError, TypeError, AttributeError)
+
+
+def checked(column: Column[Any], value: Any) -> Any:
+    """The value, if the column can have it: SQLite itself accepts any value in any column. Raises ValueError."""
+    if value is None:
+        return value
+    if isinstance(column.type, JSON):
+        json.loads(value, parse_constant=_refused)
+    elif not isinstance(value, _type_of(column)) or _is_extreme(value):
+        raise ValueError(f"{value!r:.40} as {column.table.name}.{column.name}")
+    return value
+
+
+def _is_extreme(value: Any) -> bool:
+    if isinstance(value, datetime):
+        return value.year not in YEARS
+    if isinstance(value, float):
+        return not isfinite(value)
+    return isinstance(value, int) and abs(value) > LARGEST_INTEGER
+
+
+def _refused(constant: str) -> None:
+    raise ValueError(f"{constant} in JSON")
+
+
+@cache
+def _type_of(column: Column[Any]) -> type | UnionType:
+    kind = column.type.python_type
+    if kind is float:
+        return int | float
+    return datetime if kind is datetime else str if issubclass(kind, str) else kind
+
+
+def refuse_unusable(session: Session, study: Study) -> None:
+    """Raises one of UNUSABLE for settings, a rubric, items, work or a log that no page could show."""
+    settings_of(study)
+    _refuse_odd_design(session, study)
+    _refuse_odd_work(session, study)
+    logged = select(Event.kind, EventDetail.old, EventDetail.new).join(EventDetail, EventDetail.event_id == Event.id)
+    for kind, old, new in session.execute(logged.where(Event.study_id == study.id)):
+        _refuse_odd_values(kind, {} if old is None else old, {} if new is None else new)
+
+
+def _refuse_odd_design(session: Session, study: Study) -> None:
+    rubric = lifecycle.design_of(session, study).rubric
+    for column, values in lifecycle.CHOICES.items():
+        if getattr(study, column) not in values:
+            raise ValueError(f"{getattr(study, column)!r:.40} as study.{column}")
+    if contents.stored_criteria(session, study) != contents.criteria_asked(rubric, study.round):
+        raise ValueError("criteria or options that differ from the rubric")
+    for purpose in Purpose:
+        contents.stored_items(session, study, purpose)
+    items = select(func.count(Item.id)).where(Item.study_id == study.id, Item.purpose == Purpose.main)
+    if session.scalar(items) != study.item_count:
+        raise ValueError(f"{study.item_count} as study.item_count")
+    positions = select(Turn.item_id).join(Item, Item.id == Turn.item_id).where(Item.study_id == study.id)
+    last = func.max(Turn.position) != func.count() - 1
+    if session.scalar(positions.group_by(Turn.item_id).having(or_(func.min(Turn.position) != 0, last))):
+        raise ValueError("turns that are not numbered from 0")
+
+
+def _refuse_odd_work(session: Session, study: Study) -> None:
+    of_study = Assignment.study_id == study.id
+    marks = select(Highlight.label, Highlight.unit).join(Assignment, Assignment.id == Highlight.assignment_id)
+    labels = {label.key for label in lifecycle.design_of(session, study).rubric.highlights}
+    for label, unit in session.execute(marks.where(of_study).distinct()):
+        if label not in labels:
+            raise ValueError(f"{label!r:.40} as highlight.label")
+        UNIT.validate_python(unit)
+    shown = select(Assignment.arrangement).where(of_study, Assignment.arrangement.is_not(None))
+    ARRANGED.validate_python(session.scalars(shown.distinct()).all())
+    seconds = session.scalar(select(func.max(func.abs(Assignment.active_seconds))).where(of_study)) or 0
+    if seconds > LONGEST_SECONDS:
+        raise ValueError(f"{seconds:g} seconds of work on one item")
+    reasons = select(Explanation.reasons).join(Rating, Rating.id == Explanation.rating_id)
+    of_rating = Assignment.id == Rating.assignment_id
+    REASONS.validate_python(session.scalars(reasons.join(Assignment, of_rating).where(of_study)).all())
+    _refuse_odd_positions(session, study)
+
+
+def _refuse_odd_positions(session: Session, study: Study) -> None:
+    """Raises ValueError for a slot that no annotation can have, or a highlight in a turn that is not there."""
+    of_study = Assignment.study_id == study.id
+    systems = session.scalar(select(func.count(System.id)).where(System.study_id == study.id)) or 0
+    slots = select(Slot.position).join(Assignment, Assignment.id == Slot.assignment_id).where(of_study)
+    beyond = or_(Slot.position < 0, Slot.position >= max(systems, MAX_POSITIONS))
+    position = session.scalar(slots.where(beyond).limit(1))
+    if position is not None:
+        raise ValueError(f"{position} as slot.position")
+    at_slot = and_(Slot.assignment_id == Highlight.assignment_id, Slot.position == Highlight.position)
+    at_turn = and_(Turn.item_id == Assignment.item_id, Turn.position == Highlight.turn)
+    marks = (
+        select(Highlight.turn, Highlight.position, Candidate.turns, Turn.id)
+        .join(Assignment, Assignment.id == Highlight.assignment_id)
+        .outerjoin(Slot, at_slot)
+        .outerjoin(Candidate, Candidate.id == Slot.candidate_id)
+        .outerjoin(Turn, at_turn)
+    )
+    for turn, place, turns, of_context in session.execute(marks.where(of_study, Highlight.turn.is_not(None))):
+        if of_context is None if place is None else turn not in range(len(turns or ())):
+            raise ValueError(f"{turn} as highlight.turn")
+
+
+def _refuse_odd_values(kind: str, old: Any, new: Any) -> None:
+    """Raises one of UNUSABLE for values of an event that `verify` does not play back, but pages and erasures read."""
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        raise TypeError(f"the values of the event {kind!r:.40}")
+    if kind == EventKind.study_archived and not (isinstance(new["folder"], str) and isinstance(new["sha256"], str)):
+        raise TypeError("the values of an archive")
+    if kind == EventKind.check_answered_again and new.get(LATER):
+        TypeAdapter(HowItEnded).validate_python(asdict(how_it_ended(new[LATER])), strict=True)
