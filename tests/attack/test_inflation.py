@@ -15,6 +15,7 @@ import pytest
 from triptych.errors import ImportRefused, NotFound
 from triptych.formats import ReadOptions, parquet, read_items
 from triptych.formats.ratings import read_files
+from triptych.formats.workbook.reading import read_filled
 from triptych.operations import capsule, earlier_head, sealed
 from triptych.privacy import erasure
 
@@ -205,3 +206,31 @@ def test_a_date_beyond_the_calendar_is_refused_in_words(column):
 
     with pytest.raises(ImportRefused, match="outside the years 1 to 9999"):
         read_items(file.getvalue(), "items.parquet", ReadOptions())
+
+
+def with_long_directory(path: Path) -> Path:
+    """A zip of 20 MB whose list names one small file 440,000 times; its end counts them in 64 bits."""
+    local = struct.pack("<4s5H3L2H", b"PK\3\4", 20, 0, 0, 0, 33, 0, 0, 0, 1, 0) + b"a"
+    entry = struct.pack("<4s6H3L5H2L", b"PK\1\2", 20, 20, 0, 0, 0, 33, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0) + b"a"
+    count = 440_000
+    size, at = count * len(entry), len(local)
+    end = struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, count, count, size, at)
+    end += struct.pack("<4sLQL", b"PK\6\7", 0, at + size, 1)
+    end += struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 65535, 65535, 2**32 - 1, 2**32 - 1, 0)
+    path.write_bytes(local + entry * count + end)
+    return path
+
+
+def test_a_long_list_of_files_is_not_read(tmp_path, monkeypatch):
+    file = with_long_directory(tmp_path / "list.zip")
+    listed: list[object] = []
+    monkeypatch.setattr(zipfile.ZipInfo, "_decodeExtra", lambda *values: listed.append(values))
+
+    with pytest.raises(ImportRefused, match="holds too many files; at most 200 can be read"):
+        read_filled(file.read_bytes())
+    with pytest.raises(ImportRefused, match="not a study capsule"), file.open("rb") as stream:
+        capsule.uploaded(stream, file.name).__enter__()
+    with pytest.raises(NotFound):
+        earlier_head.read(str(file))
+
+    assert not listed
