@@ -294,3 +294,36 @@ def test_a_pipe_in_the_place_of_a_backup_stalls_nobody(sqlite_engine, tmp_path, 
 
     with pytest.raises(backup.BackupFailed, match="There is no file"):
         backup.restore(sqlite_engine, pipe, "command line", alone=True)
+
+
+@pytest.mark.parametrize("user", [THIS_USER, 0], ids=["user", "administrator"])
+def test_no_database_moves_to_where_anothers_link_leads(home, tmp_path, monkeypatch, capsys, user):
+    """Everything would be in a file that others may read, or in another database of this user."""
+    if os.geteuid() != 0:
+        pytest.skip("only the administrator gives files away")
+    engine = database.open_engine(settings.database_url())
+    schema.migrate(engine)
+    engine.dispose()
+    public, moved = tmp_path / "places.db", tmp_path / "moved.db"
+    public.touch(0o644)
+    moved.symlink_to(public)
+    os.chown(moved, SOMEBODY, -1, follow_symlinks=False)
+    monkeypatch.setattr("os.geteuid", lambda: user)
+
+    assert main.main(["data", "move", f"sqlite:///{moved}"]) != 0
+
+    assert "belongs to another user and leads elsewhere" in capsys.readouterr().err
+    assert public.read_bytes() == b""
+
+
+def test_no_database_is_opened_through_anothers_link(tmp_path, monkeypatch):
+    if os.geteuid() != 0:
+        pytest.skip("only the administrator gives files away")
+    linked = tmp_path / "linked.db"
+    linked.symlink_to(tmp_path / "own.db")
+    os.chown(linked, SOMEBODY, -1, follow_symlinks=False)
+    monkeypatch.setattr("os.geteuid", lambda: THIS_USER)
+    monkeypatch.setattr(host, "refuse_foreign", lambda place: None)  # the folder of the test is root's
+
+    with pytest.raises(UnsafeDatabase, match="belongs to another user and leads elsewhere"):
+        database.open_engine(f"sqlite:///{linked}")

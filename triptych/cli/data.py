@@ -88,6 +88,7 @@ def _values_of(heads: Sequence[backups.Head]) -> list[dict[str, str | int]]:
 def move(target: str, study: Sequence[str]) -> Reply:
     """Copy the database, or some of its studies, to another database."""
     old = database.open_engine(settings.database_url())
+    database.refuse_foreign_links(settings.with_driver(target))
     new = database.open_engine(settings.with_driver(target))
     if make_url(target).password:
         note(SEEN_BY_ALL)

@@ -25,9 +25,9 @@ from sqlalchemy.exc import ArgumentError, DisconnectionError
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 from sqlmodel import Session
 
-from triptych import clock
-from triptych.errors import UnsafeDatabase
-from triptych.storage import events, host
+from triptych import clock, settings
+from triptych.errors import NotAllowed, UnsafeDatabase
+from triptych.storage import events, host, outputs
 from triptych.storage.unavailable import BUSY, DatabaseBusy, DatabaseUnavailable, explained
 
 PRAGMAS = {
@@ -95,7 +95,7 @@ def backend_of(url: str) -> str:
 def open_engine(url: str) -> Engine:
     """An engine with our settings on every connection.
 
-    Raises UnsafeDatabase for an unsafe folder, another kind of database, or one of another user.
+    Raises UnsafeDatabase for an unsafe folder, another kind of database, or one of another user or behind their link.
     """
     if backend_of(url) == "postgresql":
         engine = create_engine(
@@ -112,6 +112,8 @@ def open_engine(url: str) -> Engine:
         event.listen(engine, "checkin", _rest)
         event.listen(engine, "checkout", partial(_make_sure, engine.dialect))
         return engine
+    if not host.is_administrator() and not settings.group_may():
+        refuse_foreign_links(url)
     path = sqlite_path(url)
     host.refuse_unsafe_folder(path.parent)
     # SQLite applies a write-ahead log, and deletes any file that a journal names
@@ -178,6 +180,15 @@ def sqlite_path(url: str) -> Path:
     """
     backend_of(url)
     return Path(os.path.realpath(make_url(url).database or ""))
+
+
+def refuse_foreign_links(url: str) -> None:
+    """Raises UnsafeDatabase if a link of another user leads to the SQLite file, which they could read or exchange."""
+    if backend_of(url) == "sqlite":
+        try:
+            outputs.without_links(Path(make_url(url).database or ""))
+        except NotAllowed as error:
+            raise UnsafeDatabase(str(error)) from error
 
 
 def _apply_pragmas(connection: sqlite3.Connection, _: Any) -> None:

@@ -133,7 +133,12 @@ def forgetful() -> str:
 def is_foreign(place: Path) -> bool:
     """Whether a user other than this one and the administrator owns a folder or a file."""
     owner = place.stat().st_uid
-    return os.name != "nt" and os.geteuid() != 0 and owner not in (0, os.geteuid())
+    return os.name != "nt" and not is_administrator() and owner not in (0, os.geteuid())
+
+
+def is_administrator() -> bool:
+    """Whether this process may open everything anyway."""
+    return os.name != "nt" and os.geteuid() == 0
 
 
 def refuse_foreign(place: Path) -> None:

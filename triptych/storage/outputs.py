@@ -29,7 +29,7 @@ ANOTHER = "Name another file or folder."
 def write(path: Path, blocks: Iterable[bytes]) -> None:
     """Write a file; a device or a pipe is written directly. Raises NotAllowed, OSError."""
     with _named(path):
-        target = _without_links(path)
+        target = without_links(path)
         if path.exists() and not path.is_file():
             _write_into(path, blocks)
         else:
@@ -45,7 +45,7 @@ def _named(path: Path) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
-def _without_links(path: Path) -> Path:
+def without_links(path: Path) -> Path:
     """The place to which a path leads now. Raises NotAllowed for a link, pipe or device of another user on the way."""
     if os.name == "nt":
         return path.resolve()
@@ -155,7 +155,7 @@ def _make_folders(folder: Path) -> None:
 
 def _new_or_empty(path: Path) -> tuple[Path, bool]:
     """(folder, whether it exists), looked at once, so that nothing that another user puts there later counts."""
-    target = _without_links(path)
+    target = without_links(path)
     try:
         is_folder = stat.S_ISDIR(target.lstat().st_mode)
     except (FileNotFoundError, NotADirectoryError):
