@@ -21,6 +21,7 @@ from triptych.privacy import erasure
 
 ROWS = 600
 LONG = "x" * 400_000
+UNNAMED = erasure._EarlierNames((), {})
 
 
 def repeated(count: int) -> pa.Array:
@@ -149,7 +150,7 @@ def understated(name: str) -> bytes:
     [
         ("report/snapshot.json", sealed.changed_files),
         ("codebook.json", lambda archive: list(earlier_head._in_file(Path(archive.filename)))),
-        ("ratings.csv", lambda archive: erasure._in_archive(Path(archive.filename), {})),
+        ("ratings.csv", lambda archive: erasure._in_archive(Path(archive.filename), {}, UNNAMED)),
     ],
     ids=["list of hashes", "last event", "erasure"],
 )

@@ -193,6 +193,26 @@ def test_it_arrives_in_postgresql_and_travels_on(journey, postgres_engine, make_
     last.dispose()
 
 
+def test_earlier_copies_of_a_renamed_person_are_listed(journey, tmp_path, ready_sqlite, monkeypatch):
+    """The file has them under another pseudonym, which belongs to somebody else here."""
+    monkeypatch.setenv("TRIPTYCH_HOME", str(tmp_path))
+    engine = home(tmp_path / "triptych.db", ready_sqlite)
+    with writing(engine) as session:
+        add_person(session, "first")
+    lead = lead_of(engine, "Dr New")
+    (tmp_path / "study.zip").write_bytes(journey.file.read_bytes())
+    arrived = capsule.import_study(tmp_path / "study.zip", engine, lead)
+    name = arrived.renamed["P-first"]
+
+    with writing(engine) as session:
+        study = lifecycle.by_slug(session, arrived.slug)
+        erasure.erase(session, study, name, sure(lead))
+    with reading(engine) as session:
+        study = lifecycle.by_slug(session, arrived.slug)
+        assert [(copy.name, copy.holds) for copy in erasure.copies(session, study)] == [("study.zip", (name,))]
+    engine.dispose()
+
+
 HOSTILE = {
     "UPDATE person SET pseudonym = 'P-' || char(10) || 'x' WHERE pseudonym = 'P-first'": "pseudonym",
     "UPDATE person SET pseudonym = '1' WHERE pseudonym = 'P-first'": "pseudonym",

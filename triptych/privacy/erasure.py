@@ -25,7 +25,8 @@ from triptych.formats import zips
 from triptych.formats.zips import DAMAGED
 from triptych.people import roster
 from triptych.privacy import scrub, withdrawal
-from triptych.storage import database, events, foreign_parts, sqlite_files, traces, wiping, working
+from triptych.storage import arrivals, database, events, foreign_parts, sqlite_files, traces, wiping, working
+from triptych.storage.arrivals import StudyArrival
 from triptych.storage.events import DEPARTURES, EventKind
 from triptych.storage.models import Assignment, Event, EventDetail, Membership, PanelIdentity, Person, Snapshot, Study
 from triptych.storage.wiping import Wiped
@@ -130,7 +131,7 @@ def copies(session: Session, study: Study) -> list[Copy]:
     left = _left(session, study)
     if not left:
         return []
-    in_files = _files_holding(settings.local_folder(), left)
+    in_files = _files_holding(settings.local_folder(), left, _earlier_names(session, study))
     holding = [*in_files, *_reports(session, study, left), *_archives(session, study, left)]
     return sorted(holding, key=lambda copy: copy.made_at, reverse=True)
 
@@ -141,7 +142,28 @@ def _left(session: Session, study: Study) -> dict[str, Event]:
     return {event.subject: event for event in session.scalars(query) if event.subject}
 
 
-def _files_holding(home: Path, left: Mapping[str, Event]) -> Iterator[Copy]:
+@dataclass(frozen=True)
+class _EarlierNames:
+    """Under which pseudonyms people of an imported study are in files. numbers: hash of each of its events → number."""
+
+    journey: Sequence[StudyArrival]
+    numbers: Mapping[str, int]
+
+    def in_file(self, hashes: Collection[str]) -> Mapping[str, str]:
+        """Pseudonym now → the one in a file with events of these hashes, where they differ."""
+        last = max((number for event, number in self.numbers.items() if event in hashes), default=None)
+        return {} if last is None else arrivals.origin(self.journey, last).former
+
+
+def _earlier_names(session: Session, study: Study) -> _EarlierNames:
+    journey = arrivals.arrivals(session, study.id)
+    if not journey:
+        return _EarlierNames((), {})
+    hashes = session.execute(select(Event.hash, Event.number).where(Event.study_id == study.id))
+    return _EarlierNames(journey, dict(map(tuple, hashes)))
+
+
+def _files_holding(home: Path, left: Mapping[str, Event], earlier: _EarlierNames) -> Iterator[Copy]:
     in_use = database.sqlite_path(settings.database_url())
     # the database may be in another folder, with copies that were made before updates next to it
     files = {*home.glob("*"), *home.glob("backups/**/*"), *in_use.parent.glob(f"{escape(in_use.stem)}-before-*.db")}
@@ -149,7 +171,7 @@ def _files_holding(home: Path, left: Mapping[str, Event]) -> Iterator[Copy]:
     for path in sorted(path for path in copied if _is_database(path) or path.suffix.casefold() in ARCHIVES | OPAQUE):
         made_at = _made_at(path)
         before = [pseudonym for pseudonym, event in left.items() if made_at < event.at]
-        holds = tuple(_held(path, left, before))
+        holds = tuple(_held(path, left, before, earlier))
         if holds:
             yield Copy(path.name, made_at, holds, path=path)
 
@@ -163,13 +185,13 @@ def _made_at(path: Path) -> datetime:
     return made_at
 
 
-def _held(path: Path, left: Mapping[str, Event], before: Sequence[str]) -> Iterable[str]:
+def _held(path: Path, left: Mapping[str, Event], before: Sequence[str], earlier: _EarlierNames) -> Iterable[str]:
     """People who have left but are in the file; if it cannot be read, those who left after it was made."""
     try:
         if _is_database(path):
-            return _in_database(path, left)
+            return _in_database(path, left, earlier)
         if path.suffix.casefold() in ARCHIVES:
-            return _in_archive(path, left)
+            return _in_archive(path, left, earlier)
     except (sqlite3.Error, *DAMAGED, RuntimeError):  # RuntimeError: it has a password
         return before
     return before
@@ -184,16 +206,21 @@ def _is_database(path: Path) -> bool:
     return False
 
 
-def _in_database(path: Path, left: Mapping[str, Event]) -> list[str]:
+def _in_database(path: Path, left: Mapping[str, Event], earlier: _EarlierNames) -> list[str]:
     """People in the file who left after it was made."""
     with sqlite_files.unchanged(path) as file:
         foreign_parts.refuse_computing(file)
         people_in_it = {row[0] for row in file.execute("SELECT pseudonym FROM person")}
-        since = {row[0] for row in file.execute("SELECT hash FROM event WHERE kind IN (?, ?)", DEPARTURES)}
-    return [pseudonym for pseudonym, event in left.items() if pseudonym in people_in_it and event.hash not in since]
+        hashes = {row[0] for row in file.execute("SELECT hash FROM event")}
+    names = earlier.in_file(hashes)
+    return [
+        pseudonym
+        for pseudonym, event in left.items()
+        if names.get(pseudonym, pseudonym) in people_in_it and event.hash not in hashes
+    ]
 
 
-def _in_archive(path: Path, left: Mapping[str, Event]) -> list[str]:
+def _in_archive(path: Path, left: Mapping[str, Event], earlier: _EarlierNames) -> list[str]:
     """People who have left but are in the archive's database; without one, whose pseudonym is in one of its files."""
     with zips.opened(path) as archive:
         names = list(dict.fromkeys(archive.namelist()))
@@ -205,7 +232,7 @@ def _in_archive(path: Path, left: Mapping[str, Event]) -> list[str]:
             return [pseudonym for pseudonym in left if any(pseudonym.encode() in text for text in texts)]
         with working.folder() as folder:
             unpacked = [Path(archive.extract(name, folder)) for name in inner]
-            return sorted({pseudonym for file in unpacked for pseudonym in _in_database(file, left)})
+            return sorted({pseudonym for file in unpacked for pseudonym in _in_database(file, left, earlier)})
 
 
 def _reports(session: Session, study: Study, left: Mapping[str, Event]) -> Iterator[Copy]:
