@@ -37,6 +37,17 @@ def with_event(packed: Path, folder: Path, kind: EventKind, new: Any) -> Path:
     return _resealed(with_sql(packed, folder, ""), folder, add)
 
 
+def with_arrivals(packed: Path, folder: Path, count: int) -> Path:
+    """The capsule after somebody added so many arrivals to its log."""
+    new = {"slug": "s", "number": 1, "hash": "", "shift": 0, "renamed": {}}
+
+    def add(session: Session, study: Study) -> None:
+        for _ in range(count):
+            events.record(session, study.id, EventKind.study_arrived, "L-1", new=new)
+
+    return _resealed(with_sql(packed, folder, ""), folder, add)
+
+
 def with_log(packed: Path, folder: Path, put_in: str) -> Path:
     """The capsule after somebody changed its database, and wrote a new log that proves what is there now."""
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from helpers.busy import come_in, make_busy
-from helpers.capsules import rebuilt, with_event, with_log, with_sql
+from helpers.capsules import rebuilt, with_arrivals, with_event, with_log, with_sql
 from helpers.ratings import submit
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join, sure
 from sqlalchemy import Engine, func, select, text
@@ -497,6 +497,9 @@ ODD = [
 ]
 ODD_ROWS = [
     *(f"UPDATE {table} SET {name} = {value} WHERE id = (SELECT min(id) FROM {table})" for table, name, value in ODD),  # noqa: S608
+    "INSERT INTO system (study_id, name, blind_code) WITH RECURSIVE n(i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n "
+    "WHERE i < 300) SELECT study.id, i, i FROM study, n",
+    """UPDATE study SET settings = '{"pay": {"per_item": "1E+900000000"}}'""",
     "UPDATE turn SET position = 7 WHERE position = 1",
     "UPDATE highlight SET turn = 9, quote = ''",
     "DELETE FROM highlight; UPDATE slot SET position = position + 900; UPDATE rating SET position = position + 900",
@@ -511,3 +514,11 @@ def test_rows_that_no_page_or_report_knows_are_refused(journey, tmp_path, ready_
     with pytest.raises(ImportRefused, match="cannot belong to a study"):
         capsule.import_study(with_log(journey.file, tmp_path, change), fresh, lead)
     fresh.dispose()
+
+
+def test_a_log_of_many_arrivals_is_never_played(journey, tmp_path, monkeypatch):
+    """Each maps the whole study again, while nobody else can write."""
+    file = with_arrivals(journey.file, tmp_path, 21)
+    monkeypatch.setattr(verify, "verify", None)
+    with pytest.raises(ImportRefused, match="imported more than 20 times"):
+        capsule.import_study(file, journey.second, journey.lead)

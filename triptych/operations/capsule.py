@@ -27,7 +27,7 @@ from triptych.errors import ImportRefused, NotAllowed, UnsafeDatabase
 from triptych.formats import zips
 from triptych.formats.model import MAX_UPLOAD
 from triptych.formats.writers.model import ExportOptions, File
-from triptych.operations import arrival, backup, move, verify
+from triptych.operations import arrival, backup, move, usable, verify
 from triptych.operations.arrival import Arrived
 from triptych.operations.sealed import LARGEST_BYTES, UNREADABLE
 from triptych.people import accounts, passcodes
@@ -294,6 +294,7 @@ def _check(source: Engine, manifest: Manifest) -> None:
     with database.reading(source) as session:
         if [asdict(head) for head in backup.heads_of(session)] != [manifest.study]:
             raise ImportRefused("The study in the capsule is not the one that its manifest names.")
+        usable.refuse_many_arrivals(session)
         verdict = verify.verify(session, session.scalars(select(Study)).one())
         if not verdict.holds:
             raise ImportRefused(f"The study in the capsule failed verification. {verdict.sentence}")

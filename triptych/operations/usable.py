@@ -14,12 +14,12 @@ from types import UnionType
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
-from sqlalchemy import JSON, Column, and_, func, or_, select
+from sqlalchemy import JSON, Column, String, and_, func, or_, select, type_coerce
 from sqlmodel import Session
 
 from triptych.annotate.outcomes import LATER, HowItEnded, how_it_ended
-from triptych.errors import InvalidRubric
-from triptych.formats.ratings.assemble import MAX_POSITIONS
+from triptych.errors import ImportRefused, InvalidRubric
+from triptych.formats.ratings.assemble import MAX_POSITIONS, MAX_SYSTEMS
 from triptych.formats.ratings.model import LONGEST_SECONDS
 from triptych.rubric.answers import Arrangement, MarkUnit
 from triptych.storage.events import EventKind
@@ -42,6 +42,7 @@ from triptych.study import contents, lifecycle
 from triptych.study.settings import settings_of
 
 LARGEST_INTEGER = 2**31 - 1  # that a column of PostgreSQL stores
+MAX_ARRIVALS, LONGEST_ARRIVALS = 20, 2**20  # times, and characters with all renamed people
 YEARS = range(1900, 2200)  # of a time: days can be added to it, and each library can represent it
 UNIT, ARRANGED, REASONS = TypeAdapter(MarkUnit | None), TypeAdapter(list[Arrangement]), TypeAdapter(list[list[str]])
 UNUSABLE = (ValidationError, InvalidRubric, LookupError, ValueError, TypeError, AttributeError)
@@ -78,6 +79,18 @@ def _type_of(column: Column[Any]) -> type | UnionType:
     return datetime if kind is datetime else str if issubclass(kind, str) else kind
 
 
+def refuse_many_arrivals(session: Session) -> None:
+    """Raises ImportRefused for a log that is mapped again and again while it is verified, as nobody else can write."""
+    arrived = select(func.count(), func.sum(func.length(type_coerce(EventDetail.new, String))))
+    arrived = arrived.select_from(Event).outerjoin(EventDetail, EventDetail.event_id == Event.id)
+    times, length = session.execute(arrived.where(Event.kind == EventKind.study_arrived)).one()
+    if times > MAX_ARRIVALS or (length or 0) > LONGEST_ARRIVALS:
+        raise ImportRefused(
+            f"The study was imported more than {MAX_ARRIVALS} times, or with too many people who got other pseudonyms. "
+            f"Nothing was imported."
+        )
+
+
 def refuse_unusable(session: Session, study: Study) -> None:
     """Raises one of UNUSABLE for settings, a rubric, items, work or a log that no page could show."""
     settings_of(study)
@@ -95,6 +108,9 @@ def _refuse_odd_design(session: Session, study: Study) -> None:
             raise ValueError(f"{getattr(study, column)!r:.40} as study.{column}")
     if contents.stored_criteria(session, study) != contents.criteria_asked(rubric, study.round):
         raise ValueError("criteria or options that differ from the rubric")
+    systems = select(func.count(System.id)).where(System.study_id == study.id)
+    if (session.scalar(systems) or 0) > MAX_SYSTEMS:
+        raise ValueError(f"more than {MAX_SYSTEMS} systems")
     for purpose in Purpose:
         contents.stored_items(session, study, purpose)
     items = select(func.count(Item.id)).where(Item.study_id == study.id, Item.purpose == Purpose.main)

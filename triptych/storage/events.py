@@ -530,13 +530,15 @@ def _checked(session: Session, study_id: int) -> Iterator[Logged]:
         .order_by(event.number)
         .execution_options(yield_per=1000)
     )
-    previous, number = "", 0
+    previous, number, before = "", 0, arrivals.origin(journey, 0)
+    turning_points = {arrival.number for arrival in journey}
     rows_in_order = session.connection().execute(query)
     names = list(rows_in_order.keys())
     for values in rows_in_order:
         row = dict(zip(names, values, strict=True))
         number += 1
-        row = arrivals.origin(journey, number).as_logged(row) if journey else row
+        before = arrivals.origin(journey, number) if number in turning_points else before
+        row = before.as_logged(row) if journey else row
         has_values = row["salt"] is not None
         if row["number"] != number or row["previous_hash"] != previous:
             raise BrokenChain(f"Event {number} is missing or was replaced.")

@@ -19,6 +19,7 @@ from triptych.storage.models import Study
 
 Percent = int
 LONGEST_TEXT = 20_000
+MAX_PAY = 10**9  # in any currency; a Decimal of 10^900000000 would be printed with all its digits
 LongText = Annotated[str, Field(max_length=LONGEST_TEXT)]
 Line = Annotated[str, Field(max_length=500)]
 Code = Annotated[str, Field(max_length=64, pattern=r"^[A-Za-z0-9_-]*$", description="letters, digits, _ and -")]
@@ -132,9 +133,9 @@ class PanelAddress(SettingsPart):
 class Pay(SettingsPart):
     """Pay for one item, and the lowest pay per hour that the lead considers fair."""
 
-    per_item: Decimal | None = Field(default=None, ge=0)
+    per_item: Decimal | None = Field(default=None, ge=0, le=MAX_PAY)
     currency: str = Field(default="USD", pattern=r"^[A-Z]{3}$", description="three capital letters, such as USD")
-    floor_per_hour: Decimal | None = Field(default=None, ge=0)
+    floor_per_hour: Decimal | None = Field(default=None, ge=0, le=MAX_PAY)
 
 
 class Recruitment(SettingsPart):
