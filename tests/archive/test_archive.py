@@ -25,7 +25,7 @@ from triptych.people import joining
 from triptych.privacy import erasure, withdrawal
 from triptych.storage import database
 from triptych.storage.models import Candidate, Item, Person, Role, StudyState
-from triptych.study import lifecycle
+from triptych.study import annotator_groups, lifecycle
 from triptych.study.persons import Who
 from triptych.study.settings import changed, settings_of, stored
 
@@ -114,6 +114,34 @@ def test_only_who_agreed_is_there_one_by_one(world):
     results = rows(archive, "results.csv")
     assert [r["value"] for r in results if (r["part"], r["statistic"]) == ("study", "annotators")] == ["5"]  # one left
     assert not [r for r in results if "Annotator" in r["system"] + r["baseline"]]
+
+
+@pytest.mark.parametrize("small", [("results",), ("silent", "unasked"), ("results", "rater")])
+def test_a_small_group_hides_the_results_of_all_groups(world, small):
+    engine, study = world
+    with patch.object(make, "figures_by_criterion", return_value={}), database.writing(engine) as session:
+        here = lifecycle.by_slug(session, study.slug)
+        for name in ("silent", "results", "rater", "writer", "unasked"):
+            annotator_groups.set_group(session, here, [f"P-{name}"], "expert" if name in small else "crowd", "P-lead")
+        archive = archive_study(session, here, PLAIN, "given", "command line")
+        session.rollback()
+
+    assert not [row for row in rows(archive, "results.csv") if row["part"] in ("groups", "group differences")]
+    assert not re.search(r"\b(expert|crowd)\b", archive.files["results.html"].decode())
+    assert "Results by group of annotators are left out" in archive.files["index.html"].decode()
+
+
+def test_groups_that_hide_everybody_in_them_are_compared(world):
+    engine, study = world
+    with patch.object(make, "figures_by_criterion", return_value={}), database.writing(engine) as session:
+        here = lifecycle.by_slug(session, study.slug)
+        annotator_groups.set_group(session, here, ["P-silent", "P-results", "P-unasked"], "crowd", "P-lead")
+        annotator_groups.set_group(session, here, ["P-rater", "P-writer"], "expert", "P-lead")
+        archive = archive_study(session, here, PLAIN, "given", "command line")
+        session.rollback()
+
+    assert [row for row in rows(archive, "results.csv") if row["baseline"] == "crowd against expert"]
+    assert "Results by group" not in archive.files["index.html"].decode()
 
 
 def test_hostile_words_stay_text_and_nothing_leads_outside(world):

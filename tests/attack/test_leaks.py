@@ -179,7 +179,8 @@ def test_a_capsule_holds_nothing_of_accounts_or_reports(copy):
         ("nothing ratings ratings", True),
         ("not_asked nothing texts", True),
         ("ratings texts", False),
-        ("nothing", False),
+        ("nothing", True),
+        ("nothing nothing nothing", False),
     ],
 )
 def test_a_lead_learns_whose_ratings_the_results_give_away(agreed, warned):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import pandas as pd
@@ -28,12 +29,14 @@ JUDGE, ANNOTATOR = "Judge", "Annotator"
 class Covered:
     """names: pseudonym → name in the archive, for everybody who has not withdrawn. left: pseudonyms of those who have.
 
-    sharing: pseudonym → what they agreed to; data that no person gave may be published completely.
+    sharing: pseudonym → what they agreed to; data that no person gave may be published completely. groups: pseudonym →
+    their declared group.
     """
 
     names: Mapping[str, str]
     left: frozenset[str]
     sharing: Mapping[str, Sharing]
+    groups: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def annotators(self) -> frozenset[str]:
@@ -51,17 +54,31 @@ class Covered:
     @property
     def caution(self) -> str:
         """A warning for the lead before publishing the archive; "" if none is needed."""
-        own = sum(self.sharing[pseudonym] not in ONE_BY_ONE for pseudonym in self.names)
-        if own == len(self.names) or not 0 < own < MIN_HIDING_PEOPLE:
+        own = len(self._only_in_results)
+        if not 0 < own < MIN_HIDING_PEOPLE:
             return ""
         return (
-            f"Of {counted(own, 'annotator')} only the results may be published. With so few, their means can be "
-            f"computed from the results and the ratings of the others."
+            f"Of {counted(own, 'annotator')} only the results may be published. With so few, their own means can be "
+            f"read in the results or computed from them."
         )
+
+    @property
+    def shows_groups(self) -> bool:
+        """Whether results by group may be published.
+
+        All groups or none: the results over all annotators less those of the other groups are those of the last.
+        """
+        own = Counter(self.groups.get(pseudonym) for pseudonym in self._only_in_results)
+        return min(own.values(), default=MIN_HIDING_PEOPLE) >= MIN_HIDING_PEOPLE
+
+    @property
+    def _only_in_results(self) -> list[str]:
+        return [pseudonym for pseudonym in self.names if self.sharing[pseudonym] not in ONE_BY_ONE]
 
     def frame(self, frame: Frame) -> Frame:
         """The frame without people who have left, with the archive's names."""
-        groups = {who: group for who, group in frame.settings.annotator_groups.items() if who not in self.left}
+        shown = self.groups if self.shows_groups else {}
+        groups = {who: group for who, group in shown.items() if who not in self.left}
         staying = replace(
             frame,
             work=self._staying(frame.work),
@@ -92,6 +109,11 @@ class Covered:
         yield from (f"{people[sharing]} {words[sharing]}" for sharing in people)
         yield "Anyone who withdrew or was erased before this archive was made is in no file and in no number."
         yield "Results about individual annotators are left out."
+        if self.groups and not self.shows_groups:
+            yield (
+                "Results by group of annotators are left out: they would reveal the ratings of one or two annotators "
+                "that are not included."
+            )
 
 
 def covered(session: Session, study: Study) -> Covered:
@@ -112,7 +134,8 @@ def covered(session: Session, study: Study) -> Covered:
         here = [person.pseudonym for person in people if person.kind in of_kind and person.withdrawn_at is None]
         names |= {pseudonym: f"{noun} {number}" for number, pseudonym in enumerate(here, 1)}
     agreed = _agreed(session, study)
-    current = settings_of(study).consent
+    settings = settings_of(study)
+    current = settings.consent
     sharing: dict[str, Sharing] = {}
     for pseudonym, kind, version, _ in people:
         if kind != Kind.human:
@@ -122,7 +145,7 @@ def covered(session: Session, study: Study) -> Covered:
         else:
             sharing[pseudonym] = agreed.get((pseudonym, version), "not_asked")
     left = frozenset(person.pseudonym for person in people if person.withdrawn_at is not None)
-    return Covered(names, left, sharing)
+    return Covered(names, left, sharing, settings.annotator_groups)
 
 
 def _agreed(session: Session, study: Study) -> dict[tuple[str, str | None], Sharing]:
