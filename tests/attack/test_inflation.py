@@ -89,11 +89,14 @@ def test_rows_with_the_same_text_share_it(monkeypatch):
     assert len({id(text) for text in texts if text == LONG}) == 1
 
 
-def test_a_zip_of_many_such_files_is_refused():
+@pytest.mark.parametrize("others", [{}, {"user_state.json": "{}"}])
+def test_a_zip_of_many_such_files_is_refused(others):
     zipped = io.BytesIO()
     with zipfile.ZipFile(zipped, "w") as archive:
         for number in range(30):
             archive.writestr(f"{number}.parquet", table(4, "text"))
+        for name, content in others.items():
+            archive.writestr(name, content)
 
     with pytest.raises(ImportRefused, match="holds 30 Parquet files or workbooks; at most 20"):
         read_files(zipped.getvalue(), "ratings.zip", "human", {})

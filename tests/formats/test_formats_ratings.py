@@ -8,6 +8,7 @@ import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,6 +22,8 @@ from triptych.formats.ratings import archives, read_files, read_ratings
 from triptych.formats.ratings.model import FinishedRatings, ImportedHighlight
 from triptych.formats.ratings.proposal import as_yaml, distinct_keys, propose
 from triptych.formats.ratings.spans import from_utf16, place
+from triptych.formats.readers import read_items_source
+from triptych.rubric import yaml_text
 from triptych.rubric.files import parse_rubric
 
 LONG = "item_id,system,annotator,criterion,value\n"
@@ -251,6 +254,38 @@ def test_a_potato_project_assigns_answers_and_spans_to_responses():
     assert [(m.start, m.end, m.quote) for m in ratings.highlights] == [(8, 10, "no"), (11, 13, "=1")]
     assert "1 answer(s) to questions with several labels are left out" in "".join(messages(ratings))
     assert (ratings.contexts["k1"], ratings.texts["k1", "t5"]) == ("Why?", "x")
+
+
+def test_a_data_file_of_a_potato_project_is_read_once():
+    config = "annotation_schemes: []\ndata_files: [d.csv, p/d.csv, d.csv, none.csv, 5]\n"
+    files = {"p/config.yaml": config, "p/d.csv": "id,text\nk1,x\n", "p/user_state.json": potato_pairs(("s", "1", "1"))}
+
+    with patch("triptych.formats.ratings.potato.read_items_source", wraps=read_items_source) as read:
+        read_files(zipped(**files), "p.zip")
+
+    assert [call.args[1] for call in read.call_args_list] == ["p/d.csv"]
+
+
+@pytest.mark.parametrize(
+    ("paths", "message"),
+    [("5", "a list was expected"), ("d.csv", "a list was expected"), (str(["d.csv"] * 201), "more than 200 files")],
+)
+def test_odd_paths_of_a_potato_project_are_reported(paths: str, message: str):
+    config = f"annotation_schemes: []\ndata_files: {paths}\n"
+    state = potato_pairs(("s", "1", "1"))
+
+    (ratings,) = read_files(zipped(**{"p/config.yaml": config, "p/user_state.json": state}), "p.zip")
+
+    assert not ratings.ok
+    assert message in "".join(messages(ratings))
+
+
+def test_yaml_files_of_a_potato_project_count_together():
+    files = {f"p/{number}.yaml": str([1] * 300) for number in range(4)}
+    state = potato_pairs(("s", "1", "1"))
+
+    with patch.object(yaml_text, "MAX_PARTS", 1_000), pytest.raises(ImportRefused, match="have more than 1,000 keys"):
+        read_files(zipped(**files, **{"p/user_state.json": state}), "p.zip")
 
 
 def test_a_potato_state_rates_one_text_and_reports_multiple_labels():

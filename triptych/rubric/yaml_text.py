@@ -158,6 +158,13 @@ def plain(document: Any, max_parts: int = MAX_PARTS) -> Any:
         raise TooDeep("nested too deeply") from error
 
 
+def parts_of(data: Any) -> int:
+    """The number of keys and values in plain data, as they are counted against a limit."""
+    if isinstance(data, dict):
+        return 1 + len(data) + sum(map(parts_of, data.values()))
+    return 1 + sum(map(parts_of, data)) if isinstance(data, list) else 1
+
+
 def _value(scalar: Any) -> Any:
     """The plain value of a scalar of the library, which also stores its notation."""
     for kind in (bool, int, float, str):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import PurePosixPath
 from typing import TypeVar
@@ -45,20 +45,25 @@ def read_archive(data: bytes, filename: str, kind: RaterKind, read: Reader) -> t
     """
     files = _members(data)
     if any(potato.is_state(name) for name in files):
+        _refuse_many_packed(files)
         return (_potato_project(files, filename, kind),)
     chosen = _of_stems(files, TABLES)
     if not chosen and not _of_stems(files, (CODEBOOK,)):
         chosen = [name for name in files if _ending(name) in ENDINGS and name not in _of_stems(files, (ITEMS,))]
     if not chosen:
         raise ImportRefused(NOTHING)
-    packed = sum(_ending(name) in PACKED for name in chosen)
-    if packed > MAX_PACKED:
-        raise ImportRefused(f"The zip holds {packed} Parquet files or workbooks; at most {MAX_PACKED} can be read.")
+    _refuse_many_packed(chosen)
     results = _read_all({name: partial(read, files[name], name, kind) for name in chosen})
     items = _of_stems(files, (ITEMS,))
     if items and results[0].format == "Table of ratings":
         _add_items(results[0], files, items[0])
     return tuple(results)
+
+
+def _refuse_many_packed(names: Iterable[str]) -> None:
+    packed = sum(_ending(name) in PACKED for name in names)
+    if packed > MAX_PACKED:
+        raise ImportRefused(f"The zip holds {packed} Parquet files or workbooks; at most {MAX_PACKED} can be read.")
 
 
 def _read_all(readers: Mapping[str, Callable[[], FinishedRatings]]) -> list[FinishedRatings]:

@@ -10,7 +10,7 @@ has quotes and counts UTF-16 units. Only a project says what the responses are; 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import PurePosixPath
@@ -23,9 +23,10 @@ from triptych.formats.ratings.sources import read_clean
 from triptych.formats.ratings.spans import counted_without_lines
 from triptych.formats.readers import READERS, read_items_source
 from triptych.rubric import yaml_text
-from triptych.rubric.yaml_text import InvalidYaml
+from triptych.rubric.yaml_text import InvalidYaml, TooManyParts
 
 STATE = "user_state.json"
+MAX_DATA_FILES = 200
 LABELS = "instance_id_to_label_to_value"
 SPANS = "instance_id_to_span_to_value"
 BEHAVIOUR = "instance_id_to_behavioral_data"
@@ -81,7 +82,7 @@ def joined_states(files: Mapping[str, bytes], findings: Findings) -> Source:
 
 def read_project(files: Mapping[str, bytes], into: Gathering) -> PotatoProject:
     """The project described by config and data files, whose texts go to `into`; an empty project without a config."""
-    config = next((config for name in files if (config := _config(name, files[name]))), {})
+    config = _config(files)
     keys = into.mapped(config.get("item_properties"), 0, "item_properties")
     listed = into.listed(config.get("annotation_schemes"), 0, "annotation_schemes")
     schemes = [scheme for scheme in listed if isinstance(scheme, dict)]
@@ -89,23 +90,38 @@ def read_project(files: Mapping[str, bytes], into: Gathering) -> PotatoProject:
     project = PotatoProject(
         several=frozenset(named(s.get("name")) for s in schemes if s.get("annotation_type") == "multiselect")
     )
-    for path in config.get("data_files") or ():
-        name = next((name for name in files if isinstance(path, str) and _is_at(name, path)), None)
-        if name is not None:
-            for record in read_items_source(files[name], name, ReadOptions(), into.findings).records:
-                _item(record, keys, lines, project, into)
+    for name in _data_files(files, into.listed(config.get("data_files"), 0, "data_files"), into):
+        for record in read_items_source(files[name], name, ReadOptions(), into.findings).records:
+            _item(record, keys, lines, project, into)
     return project
 
 
-def _config(name: str, data: bytes) -> JsonObject:
-    """The config of a project, if the file is one."""
-    if PurePosixPath(name).suffix.casefold() not in (".yaml", ".yml"):
-        return {}
-    try:
-        config = yaml_text.read(data)
-    except (InvalidYaml, UnicodeError) as error:
-        raise ImportRefused(f"{name} is not YAML: {error}") from error
-    return config if isinstance(config, dict) and "annotation_schemes" in config else {}
+def _config(files: Mapping[str, bytes]) -> JsonObject:
+    """The config of the project; empty without one. The parts of all YAML files that are read count together."""
+    parts_left = yaml_text.MAX_PARTS
+    for name, data in files.items():
+        if PurePosixPath(name).suffix.casefold() not in (".yaml", ".yml"):
+            continue
+        try:
+            config = yaml_text.read(data, parts_left)
+        except TooManyParts as error:
+            problem = f"The YAML files of the zip have more than {yaml_text.MAX_PARTS:,} keys and values."
+            raise ImportRefused(problem) from error
+        except (InvalidYaml, UnicodeError) as error:
+            raise ImportRefused(f"{name} is not YAML: {error}") from error
+        if isinstance(config, dict) and "annotation_schemes" in config:
+            return config
+        parts_left -= yaml_text.parts_of(config)
+    return {}
+
+
+def _data_files(files: Mapping[str, bytes], paths: Sequence[Json], into: Gathering) -> Iterator[str]:
+    """The files of the zip at the config's paths, each once, however often the config names it."""
+    if len(paths) > MAX_DATA_FILES:
+        into.findings.error(f"names more than {MAX_DATA_FILES:,} files.", 0, "data_files")
+        return
+    named_files = (next((n for n in files if _is_at(n, path)), None) for path in paths if isinstance(path, str))
+    yield from dict.fromkeys(name for name in named_files if name is not None)
 
 
 def _is_at(name: str, path: str) -> bool:
