@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+import tracemalloc
 import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -18,10 +20,10 @@ from hypothesis import strategies as st
 
 from triptych.errors import ImportRefused
 from triptych.formats.model import Findings, TurnDraft
-from triptych.formats.ratings import archives, read_files, read_ratings
+from triptych.formats.ratings import archives, model, read_files, read_ratings, spans
 from triptych.formats.ratings.model import FinishedRatings, ImportedHighlight
 from triptych.formats.ratings.proposal import as_yaml, distinct_keys, propose
-from triptych.formats.ratings.spans import from_utf16, place
+from triptych.formats.ratings.spans import Offsets, Placing
 from triptych.formats.readers import read_items_source
 from triptych.rubric import yaml_text
 from triptych.rubric.files import parse_rubric
@@ -374,7 +376,7 @@ def test_label_studio_controls_belong_to_the_response_they_name():
     assert ratings.texts[("1", "gpt")] == "So 💩 it is"
     assert ratings.contexts == {"1": "💩 Why?"}
     assert [(n.system, n.name, n.text) for n in ratings.notes] == [("resp_b", "why", "Short.")]
-    span = place(ratings.highlights[0], ratings.texts[("1", "gpt")], Findings())
+    span = Placing(Findings()).place(ratings.highlights[0], ratings.texts[("1", "gpt")])
     assert (span.start, span.end, span.quote) == (5, 7, "it")
 
 
@@ -483,7 +485,7 @@ def test_pearmut_inclusive_span_ends_become_exclusive():
     ratings = records(pearmut())
     assert rated(ratings) == [("d017", "gpt2-ft", "hit-488", "score", "70"), ("d017", "t5", "hit-488", "score", "0")]
     assert ratings.ratings[0].seconds == 21.5
-    span = place(ratings.highlights[0], ratings.texts[("d017", "gpt2-ft")], Findings())
+    span = Placing(Findings()).place(ratings.highlights[0], ratings.texts[("d017", "gpt2-ft")])
     assert (ratings.highlights[0].label, span.quote) == ("minor", "is")
     assert [note.text for note in ratings.notes] == ["fine"]
 
@@ -640,8 +642,8 @@ def test_utf16_offsets_give_the_same_slice_as_code_points(text: str, data: Any):
     end = data.draw(st.integers(start + 1, len(text)))
     first, last = (len(text[:at].encode("utf-16-le")) // 2 for at in (start, end))
 
-    assert [from_utf16(text, at) for at in (first, last)] == [start, end]
-    span = place(mark(first, last, text[start:end], utf16=True), text, Findings())
+    assert [Offsets(text, utf16=True).from_utf16(at) for at in (first, last)] == [start, end]
+    span = Placing(Findings()).place(mark(first, last, text[start:end], utf16=True), text)
     assert (span.start, span.end) == (start, end)
 
 
@@ -657,22 +659,86 @@ def test_utf16_offsets_give_the_same_slice_as_code_points(text: str, data: Any):
 )
 def test_a_misplaced_quote_is_realigned_and_counted(given_span, expected, sentence):
     findings = Findings()
-    span = place(given_span, "ab 💩c d", findings)
+    span = Placing(findings).place(given_span, "ab 💩c d")
     assert (span.start, span.end) == expected
     assert sentence in str(findings.finish()[0])
 
 
 def test_a_missing_or_repeated_quote_has_no_place():
-    assert place(mark(0, 3, "xyz"), "abc", Findings()).start is None
-    assert place(mark(None, None, "a"), "a b a", Findings()).start is None
-    assert place(mark(1, 2, "b"), None, Findings()) == place(mark(None, None, "b"), None, Findings())
+    assert Placing(Findings()).place(mark(0, 3, "xyz"), "abc").start is None
+    assert Placing(Findings()).place(mark(None, None, "a"), "a b a").start is None
+    placing = Placing(Findings())
+    assert placing.place(mark(1, 2, "b"), None) == placing.place(mark(None, None, "b"), None)
 
 
 def test_a_highlight_in_a_dialogue_finds_its_turn():
     turns = (TurnDraft("A", "Hello there"), TurnDraft("B", "Bye"))
-    assert place(mark(0, 3, "Bye"), turns, Findings()).turn == 1
-    assert place(mark(0, 3, "Bye", turn=1), turns, Findings()).turn == 1
-    assert place(mark(0, 3, "Bye", turn=0), turns, Findings()).start is None
+    assert Placing(Findings()).place(mark(0, 3, "Bye"), turns).turn == 1
+    assert Placing(Findings()).place(mark(0, 3, "Bye", turn=1), turns).turn == 1
+    assert Placing(Findings()).place(mark(0, 3, "Bye", turn=0), turns).start is None
+
+
+def test_a_quote_that_occurs_everywhere_is_not_listed():
+    long = "a " * 1_000_000
+    placing = Placing(Findings())
+    tracemalloc.start()
+
+    placing.place(mark(None, None, "a"), long)
+
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100_000
+
+
+@pytest.mark.parametrize("content", ["a b c", (TurnDraft("A", "a b"), TurnDraft("B", "c"))])
+def test_quotes_are_searched_up_to_a_limit(content):
+    findings = Findings()
+    placing = Placing(findings)
+
+    with patch.object(spans, "MAX_SEARCHED", 1_000):
+        starts = [placing.place(mark(None, None, "c"), content).start for _ in range(20)]
+
+    assert starts[0] is not None
+    assert starts[-1] is None
+    assert [problem.severity for problem in findings.finish()].count("error") == 1
+
+
+def test_passages_without_quotes_are_copied_up_to_a_limit():
+    findings = Findings()
+    placing = Placing(findings)
+
+    with patch.object(spans, "MAX_SEARCHED", 100_000):
+        places = [placing.place(mark(1, 500, None), "a" * 500) for _ in range(4)]
+
+    assert [len(place.quote) for place in places] == [499, 499, 0, 0]
+    assert [problem.severity for problem in findings.finish()] == ["error"]
+
+
+def test_spans_of_potato_have_quotes_up_to_a_limit():
+    item = {"id": "k1", "text": "a" * 500}
+    span = {"schema": "mark", "name": "x", "target_field": "text", "start": 0, "end": 500}
+    config = "annotation_schemes: []\ndata_files: [d.json]\ninstance_display: {fields: [{key: text}]}\n"
+    files = {
+        "config.yaml": config,
+        "d.json": [item],
+        "user_state.json": potato_pairs(("s", "1", "1"), spans=[span] * 4),
+    }
+
+    with patch.object(model, "MAX_QUOTED", 1_200):
+        (ratings,) = read_files(zipped(**files), "p.zip")
+
+    assert len(ratings.highlights) == 2
+    assert "have quotes of more than 1,200 characters" in "".join(messages(ratings))
+
+
+def test_offsets_of_a_text_are_counted_once_for_all_highlights():
+    placing, text = Placing(Findings()), "é💩 x"
+
+    with patch("numpy.cumsum", wraps=np.cumsum) as counted:
+        places = [placing.place(mark(2, 3, "💩", utf16=True), text).start for _ in range(3)]
+
+    assert places == [1, 1, 1]
+    assert counted.call_count == 1
 
 
 # Proposals

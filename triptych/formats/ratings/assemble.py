@@ -27,7 +27,7 @@ from triptych.formats.ratings.model import (
 )
 from triptych.formats.ratings.proposal import DECIMALS, REASONED_MISSING, judge_of, means_missing, number_in
 from triptych.formats.ratings.roles import Duplicates
-from triptych.formats.ratings.spans import PlacedSpan, place
+from triptych.formats.ratings.spans import PlacedSpan, Placing
 from triptych.formats.writers.model import FinishedRating
 from triptych.rubric.model import Criterion, HighlightLabel, Rubric
 from triptych.rubric.scales import KEY, Choice, NumberScale
@@ -236,6 +236,7 @@ class _Builder:
         self.files, self.asked, self.duplicates = files, asked, duplicates
         self.file, self.twice = "", 0
         self.findings = Findings()
+        self.placing = Placing(self.findings)
         self.works: dict[tuple[str, str, str, str], ItemWork] = {}
         self.seen: dict[Place, tuple[str, int]] = {}
         self.values: dict[tuple[str, str, bool], StoredValue | None] = {}
@@ -388,7 +389,7 @@ class _Builder:
         if system is not None:
             work.systems.setdefault(system)
         text = self.contexts.get(work.item) if system is None else self.texts.get((work.item, system))
-        span = place(highlight, text, self.findings)
+        span = self.placing.place(highlight, text)
         if span.start is None:
             shown = span.quote if len(span.quote) <= 60 else f"{span.quote[:60]}…"
             self.findings.warning(

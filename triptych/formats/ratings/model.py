@@ -19,6 +19,7 @@ Key = TypeVar("Key", str, tuple[str, str])
 UNKNOWN_SYSTEM = "unknown"
 NO_VALUE = "{n} empty rating(s) are left out: what was not answered has no row."
 LONGEST_SECONDS = 1e9  # of work on an item; sums of larger numbers could overflow
+MAX_QUOTED = 100_000_000  # characters, as many as a zip may contain
 FREE_TEXT = "{n} free text(s) are kept as the explanation of the rating they name or belong to, or as a note."
 
 
@@ -147,6 +148,7 @@ class Gathering(FinishedRatings):
 
     kind: RaterKind = "human"
     findings: Findings = field(default_factory=Findings)
+    quoted: int = 0  # characters of all quotes; some are passages of texts, which a few bytes name
 
     def rate(
         self, unit: Unit, criterion: str, value: Json, missing: bool = False, **extras: Unpack[RatingExtras]
@@ -182,6 +184,11 @@ class Gathering(FinishedRatings):
             if number is None and offset not in (None, ""):
                 self.findings.error("is not a whole number; offsets count characters from 0.", unit.row, name)
                 return
+        quoted = None if quote is None else str(quote)
+        self.quoted += len(quoted or "")
+        if self.quoted > MAX_QUOTED:
+            self.findings.error(f"the highlights up to here have quotes of more than {MAX_QUOTED:,} characters in all.")
+            return
         is_placed = first is not None and last is not None and first >= 0
         self.highlights.append(
             ImportedHighlight(
@@ -189,7 +196,7 @@ class Gathering(FinishedRatings):
                 label=str(label or "").strip() or "highlight",
                 start=first if is_placed else None,
                 end=last if is_placed else None,
-                quote=None if quote is None else str(quote),
+                quote=quoted,
                 comment=comment,
                 turn=turn,
                 utf16=utf16,

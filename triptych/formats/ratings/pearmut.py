@@ -7,19 +7,21 @@ goodbye_ are no data. An entry of `annotation` can be null.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
+from functools import cache, partial
 
 from triptych.formats.model import Json, JsonObject, Record, Source
-from triptych.formats.ratings.model import Content, Gathering, Unit, moment_of, named, seconds_of, whole
-from triptych.formats.ratings.spans import counted_without_lines
+from triptych.formats.ratings.model import Gathering, Unit, moment_of, named, seconds_of, whole
+from triptych.formats.ratings.spans import Offsets
 from triptych.formats.values import NumberText
 
 MISSING = "[missing]"
 NO_DATA = ("welcome_", "random_", "goodbye_")
 NO_DATA_NOTE = "{n} welcome, random or goodbye document(s) are left out."
 NOT_ANNOTATED_NOTE = "{n} segment(s) without an annotation are left out."
+Pages = Callable[[str], Offsets]
 
 
 def fits(columns: frozenset[str]) -> bool:
@@ -35,6 +37,7 @@ def read(source: Source, into: Gathering) -> None:
         "item_i": "number of the document",
         "actions": "time",
     }
+    pages = cache(partial(Offsets, utf16=True, lines=False))
     for record in source.records:
         if named(record.values.get("item_i")).startswith(NO_DATA):
             into.findings.tally(NO_DATA_NOTE)
@@ -42,7 +45,7 @@ def read(source: Source, into: Gathering) -> None:
         at, seconds = _times(into.listed(record.values.get("actions"), record.row, "actions"))
         for item, annotation, segment in _segments(record, into):
             unit = Unit(item, None, named(record.values.get("user_id")), into.kind, record.row, at, seconds)
-            _segment(unit, annotation, segment, into)
+            _segment(unit, annotation, segment, pages, into)
 
 
 def _times(actions: list[Json]) -> tuple[datetime | None, float]:
@@ -70,16 +73,18 @@ def _segments(record: Record, into: Gathering) -> Iterator[tuple[str, JsonObject
             yield name, into.mapped(annotation, record.row, "annotation"), shown
 
 
-def _segment(unit: Unit, annotation: JsonObject, item: JsonObject, into: Gathering) -> None:
+def _segment(unit: Unit, annotation: JsonObject, item: JsonObject, pages: Pages, into: Gathering) -> None:
     into.context(unit.item, item.get("src"), unit.row, "src")
     for system, text in into.mapped(item.get("tgt"), unit.row, "tgt").items():
         into.text(unit.item, system, text, unit.row, "tgt")
     for system, answers in annotation.items():
         rated = replace(unit, system=system)
-        _system(rated, into.mapped(answers, unit.row, "annotation"), into.texts.get((unit.item, system)), into)
+        text = into.texts.get((unit.item, system))
+        page = pages(text) if isinstance(text, str) else None
+        _system(rated, into.mapped(answers, unit.row, "annotation"), page, into)
 
 
-def _system(unit: Unit, answers: JsonObject, text: Content | None, into: Gathering) -> None:
+def _system(unit: Unit, answers: JsonObject, page: Offsets | None, into: Gathering) -> None:
     if "score" in answers:
         into.rate(unit, "score", answers["score"])
     for name, value in into.mapped(answers.get("sliders"), unit.row, "sliders").items():
@@ -88,19 +93,18 @@ def _system(unit: Unit, answers: JsonObject, text: Content | None, into: Gatheri
     for entry in into.listed(answers.get("error_spans"), unit.row, "error_spans"):
         span = into.mapped(entry, unit.row, "error_spans")
         category, severity = span.get("category"), named(span.get("severity"))
-        start, end, quote = _place(span, text)
+        start, end, quote = _place(span, page)
         comment = severity if category else ""
         into.mark(unit, category or severity or "error", start, end, quote, comment=comment)
 
 
-def _place(span: JsonObject, text: Content | None) -> tuple[Json, Json, str | None]:
+def _place(span: JsonObject, page: Offsets | None) -> tuple[Json, Json, str | None]:
     """(start, end, quote) of a span, in code points where the text is known."""
     first, last = whole(span.get("start_i")), whole(span.get("end_i"))
     end = None if last is None else last + 1
-    if not isinstance(text, str) or first is None or end is None:
+    if page is None or first is None or end is None:
         return span.get("start_i"), end, None
-    place = counted_without_lines(text, first, end, utf16=True)
+    place = page.span(first, end)
     if place is not None:
-        return *place, text[slice(*place)]
-    behind = len(text.replace("\n", "").encode("utf-16-le")) // 2
-    return (None, None, MISSING) if first == behind else (first, end, None)
+        return *place, page.text[slice(*place)]
+    return (None, None, MISSING) if first == page.total else (first, end, None)

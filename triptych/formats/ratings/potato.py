@@ -20,7 +20,7 @@ from triptych.formats.model import Findings, Json, JsonObject, ReadOptions, Reco
 from triptych.formats.ratings.controls import Fields, read_fields
 from triptych.formats.ratings.model import UNKNOWN_SYSTEM, Gathering, Unit, moment_of, named, seconds_of, whole
 from triptych.formats.ratings.sources import read_clean
-from triptych.formats.ratings.spans import counted_without_lines
+from triptych.formats.ratings.spans import Offsets
 from triptych.formats.readers import READERS, read_items_source
 from triptych.rubric import yaml_text
 from triptych.rubric.yaml_text import InvalidYaml, TooManyParts
@@ -45,7 +45,7 @@ class PotatoProject:
     """
 
     fields: dict[str, Fields] = field(default_factory=dict)
-    texts: dict[str, dict[str, str]] = field(default_factory=dict)
+    texts: dict[str, dict[str, Offsets]] = field(default_factory=dict)
     several: frozenset[str] = frozenset()
 
     def of_span(self, item: str, scheme: str, to: str) -> tuple[bool, str | None]:
@@ -150,7 +150,9 @@ def _item(record: Record, keys: Mapping[str, Json], lines: set[str], project: Po
     if not fields.systems and isinstance(values.get(text_key), str):
         into.text(item, UNKNOWN_SYSTEM, values[text_key], record.row, text_key)
     project.fields[item] = fields
-    project.texts[item] = {name: text for name, text in values.items() if name in lines and isinstance(text, str)}
+    project.texts[item] = {
+        name: Offsets(text, lines=False) for name, text in values.items() if name in lines and isinstance(text, str)
+    }
 
 
 def read(source: Source, into: Gathering, project: PotatoProject = UNKNOWN) -> None:
@@ -269,8 +271,8 @@ def _span(unit: Unit, scheme: str, span: JsonObject, project: PotatoProject, int
         into.findings.error("a span does not name its response.", unit.row, scheme)
         return
     unit = Unit(unit.item, system, unit.annotator, unit.kind, unit.row)
-    start, end, text = span.get("start"), span.get("end"), project.texts.get(unit.item, {}).get(to)
-    if text is not None and (place := counted_without_lines(text, whole(start), whole(end))):
+    start, end, offsets = span.get("start"), span.get("end"), project.texts.get(unit.item, {}).get(to)
+    if offsets is not None and (place := offsets.span(whole(start), whole(end))):
         start, end = place
-        quote = text[start:end]
-    into.mark(unit, label, start, end, quote, utf16=quote is not None and text is None)
+        quote = offsets.text[start:end]
+    into.mark(unit, label, start, end, quote, utf16=quote is not None and offsets is None)
