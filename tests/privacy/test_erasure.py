@@ -392,6 +392,23 @@ def test_only_copies_holding_the_person_are_listed_and_deleted(sqlite_engine, ma
     shutil.rmtree(old.parent)
 
 
+@pytest.mark.parametrize("name", ["study.zip", "study.db.gz", "ratings.XLSX"])
+def test_an_old_zip_of_packed_files_is_listed(sqlite_engine, make_study, name):
+    with database.writing(sqlite_engine) as session:
+        study, lead, (anna, _) = make_study(session)
+    outer = backup(sqlite_engine, "old.db").with_name("outer.zip")
+    with zipfile.ZipFile(outer, "w") as archive:
+        archive.writestr(name, b"packed")
+    with database.writing(sqlite_engine) as session:
+        erasure.erase(session, study, anna.pseudonym, sure(lead))
+
+    with database.writing(sqlite_engine) as session:
+        holds = {copy.name: copy.holds for copy in erasure.copies(session, study)}
+
+    assert holds["outer.zip"] == (anna.pseudonym,)
+    shutil.rmtree(outer.parent)
+
+
 def test_a_dump_begun_before_an_erasure_is_listed(sqlite_engine, make_study):
     """It shows the state in which it was begun, however long it took."""
     with database.writing(sqlite_engine) as session:

@@ -50,6 +50,7 @@ WIPED_TABLES = (
 MAX_TEXTS, MAX_DATABASES = 2**28, 2**31  # bytes that an archive may take to search
 DATABASES, ARCHIVES = {".db", ".sqlite"}, {".zip"}
 OPAQUE = {".dump", ".sql", ".backup", ".bak", ".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".7z"}
+PACKED = {*ARCHIVES, *OPAQUE, ".parquet", ".xlsx"}
 SIGNATURE = b"SQLite format 3\0"
 
 
@@ -191,7 +192,7 @@ def _held(path: Path, left: Mapping[str, Event], before: Sequence[str], earlier:
         if _is_database(path):
             return _in_database(path, left, earlier)
         if path.suffix.casefold() in ARCHIVES:
-            return _in_archive(path, left, earlier)
+            return sorted({*_in_archive(path, left, earlier), *(before if _holds_packed(path) else ())})
     except (sqlite3.Error, *DAMAGED, RuntimeError):  # RuntimeError: it has a password
         return before
     return before
@@ -218,6 +219,12 @@ def _in_database(path: Path, left: Mapping[str, Event], earlier: _EarlierNames) 
         for pseudonym, event in left.items()
         if names.get(pseudonym, pseudonym) in people_in_it and event.hash not in hashes
     ]
+
+
+def _holds_packed(path: Path) -> bool:
+    """Whether an archive holds files whose texts are packed, too, so that they cannot be searched."""
+    with zips.opened(path) as archive:
+        return any(Path(name).suffix.casefold() in PACKED for name in archive.namelist())
 
 
 def _in_archive(path: Path, left: Mapping[str, Event], earlier: _EarlierNames) -> list[str]:
