@@ -61,6 +61,13 @@ def test_a_field_of_the_items_groups_their_errors():
     assert table.interval != alone_table.interval
 
 
+def test_the_ordinal_model_clusters_by_groups_of_items():
+    frame = crossed(40, 6)
+    frame = replace(frame, meta={f"item-{n}": {"dialogue": f"d{n // 4}"} for n in range(40)})
+    model = present(analysed(frame, group_field="dialogue").ordinal_models[0].model)
+    assert {pair.estimate.items for pair in model.differences} == {10}
+
+
 def test_an_item_without_the_field_is_its_own_group():
     frame = replace(crossed(6, 3), meta={"item-0": {"d": 1}, "item-1": {"d": "1"}, "item-2": {"d": ""}})
     ratings = analysed(frame, group_field="d").ratings[0]

@@ -54,8 +54,11 @@ def log_likelihoods(parameters: np.ndarray, values: np.ndarray, columns: np.ndar
     return np.log(expit(ends[values + 1] - eta) - expit(ends[values] - eta))
 
 
-def test_errors_equal_a_sandwich_of_the_scores() -> None:
+@pytest.mark.parametrize("size", [1, 3])
+def test_errors_equal_a_sandwich_of_the_scores(size: int) -> None:
+    """size: of the groups of items whose errors are related."""
     ratings, item, annotator, system = study(3)
+    group = item // size
     values, cuts = np.unique(ratings, return_inverse=True)[1], 4
     columns = np.hstack([np.eye(12)[item], np.eye(6)[annotator], np.eye(3)[system][:, 1:]])
     penalty = np.diag([0.0] * cuts + [PRIOR_SD**-2] * 18 + [0.0] * 2)
@@ -83,11 +86,13 @@ def test_errors_equal_a_sandwich_of_the_scores() -> None:
         sums = np.bincount(codes, influence)
         return float(sums @ sums)
 
-    by_item, by_annotator = clustered(item) * 12 / 11, clustered(annotator) * 6 / 5
-    both = by_item + by_annotator - clustered(item * 6 + annotator)
-    expected = np.sqrt([by_item, max(both, max(by_item, by_annotator) / 4)])
+    count = 12 // size
+    by_group, by_annotator = clustered(group) * count / (count - 1), clustered(annotator) * 6 / 5
+    both = by_group + by_annotator - clustered(group * 6 + annotator)
+    expected = np.sqrt([by_group, max(both, max(by_group, by_annotator) / 4)])
 
-    estimate = proportional_odds(ratings, item, annotator, system).differences[1].estimate
+    estimate = proportional_odds(ratings, item, annotator, system, group).differences[1].estimate
+    assert estimate.items == count
     assert estimate.mean == pytest.approx(parameters[-1], abs=1e-4)
     assert estimate.test is not None
     assert estimate.test_here is not None

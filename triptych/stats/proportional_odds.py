@@ -57,29 +57,33 @@ def proportional_odds(
     items: Column,
     annotators: Column,
     systems: Column,
+    groups: Column | None = None,
     prior_sd: float = PRIOR_SD,
     confidence: float = 0.95,
 ) -> ProportionalOdds:
     """Fit rating ~ item + annotator + system.
 
     values: (n,) numbers, of which only the order counts, NaN = missing and dropped; the other columns (n,) labels,
-    those of systems sortable. Raises UndefinedStatistic below two items, two systems or two different values, above 21
-    different values, and where a system has ratings at one end of the scale only.
+    those of systems sortable. groups: of items whose errors are related, each item its own if None.
+
+    Raises UndefinedStatistic below two items, two systems or two different values, above 21 different values, and where
+    a system has ratings at one end of the scale only.
     """
-    ratings, item, annotator, named = numbers(values, items, annotators, systems)
+    grouped = items if groups is None else groups
+    ratings, item, annotator, named, group = numbers(values, items, annotators, systems, grouped)
     points, category = np.unique(ratings, return_inverse=True)
     names, system = np.unique(named, return_inverse=True)
-    item, annotator = codes(item)[0], codes(annotator)[0]
+    item, annotator, group = (codes(column)[0] for column in (item, annotator, group))
     _refuse(len(points), int(item.max(initial=-1)) + 1, len(names))
     fit = _Fit(category, item, annotator, system, prior_sd)
-    n_items, n_annotators, n = int(item.max()) + 1, int(annotator.max()) + 1, len(ratings)
-    freedom = degrees_of_freedom(item), degrees_of_freedom(item, annotator)
+    n_groups, n_annotators, n = int(group.max()) + 1, int(annotator.max()) + 1, len(ratings)
+    freedom = degrees_of_freedom(group), degrees_of_freedom(group, annotator)
     differences = []
     for baseline, later in combinations(range(len(names)), 2):
         influence = fit.influence(later, baseline)
-        variance = cluster_variance(n * influence, item, annotator)
+        variance = cluster_variance(n * influence, group, annotator)
         errors = np.sqrt((variance.item, variance.two_way)).tolist()
-        clustered = Clustered(errors[0], errors[1], *freedom, n_items, n_annotators)
+        clustered = Clustered(errors[0], errors[1], *freedom, n_groups, n_annotators)
         mean = float(fit.systems[later] - fit.systems[baseline])
         estimate = estimate_of(mean if abs(mean) > _SETTLED else 0.0, n, clustered, _SETTLED, confidence)
         differences.append(LogitDifference(names[later], names[baseline], estimate))

@@ -224,7 +224,8 @@ class StudyNumbers(ABC):
         return tuple(OrdinalOf(key, self._ordinal_model(self.ratings_of(key))) for key in self.compared)
 
     def _ordinal_model(self, ratings: Ratings) -> ProportionalOdds | Undefined:
-        return or_undefined(proportional_odds, ratings.number, ratings.item, ratings.annotator, ratings.system)
+        columns = (ratings.number, ratings.item, ratings.annotator, ratings.system, ratings.group)
+        return or_undefined(proportional_odds, *columns)
 
 
 def length_of(ratings: Ratings, words: np.ndarray) -> LengthOf:
