@@ -121,7 +121,25 @@ def test_a_hint_at_tastes_mentions_chance():
     assert hint.sentence.endswith(f". {BY_CHANCE}")
 
 
-def test_groups_silence_the_hint_and_are_listed():
+def test_only_groups_that_are_the_camps_silence_the_hint(experts):
+    first, second = analysed(experts).camps[0].camps.first, analysed(experts).camps[0].camps.second
+    names = analysed(experts).people_names
+    same = dict.fromkeys((names[code] for code in first), "a") | dict.fromkeys((names[code] for code in second), "b")
+    others = {name: "ab"[place % 2] for place, name in enumerate(names)}
+    singles = {name: name for name in names}
+    hinted = [bool(analysed(experts, annotator_groups=groups).camps) for groups in (same, others, singles)]
+    assert hinted == [False, True, True]
+
+
+def test_a_hint_counts_the_members_of_each_group(experts):
+    names = analysed(experts).people_names
+    groups = dict(zip(names, ["a", "b", "a", "b", "a", "b", "a", ""], strict=True))
+    hint = next(of for of in findings(analysed(experts, annotator_groups=groups)) if of.kind == "camps")
+    first = [groups[names[code]] for code in analysed(experts).camps[0].camps.first]
+    assert f"({first.count('a')} of 4 in a, {first.count('b')} of 3 in b on the first)" in hint.sentence
+
+
+def test_groups_without_camps_are_listed():
     analysis = analysed(crossed(30, 6), annotator_groups={f"P-{n}": "ab"[n % 2] for n in range(6)})
     assert analysis.camps == ()
     assert [(of.group, of.annotators) for of in analysis.group_agreement] == [("a", 3), ("b", 3)]

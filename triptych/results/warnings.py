@@ -26,6 +26,7 @@ from triptych.stats.analysis.annotators import EffectsOf
 from triptych.stats.analysis.collection import CLEAR
 from triptych.stats.analysis.contrasts import Contrast, TestedDifference
 from triptych.stats.analysis.groups import TASTES
+from triptych.stats.camps import Camps
 from triptych.stats.coefficients import BANDS
 from triptych.stats.diagnostics import MISSING_SHARE
 from triptych.stats.effects import PositionEffect
@@ -257,7 +258,7 @@ def _camps(analysis: StudyAnalysis) -> Iterator[Finding]:
         listed = ", ".join(people[:MAX_LISTED]) + (
             f" and {len(people) - MAX_LISTED} more" if people[MAX_LISTED:] else ""
         )
-        camps = f"{listed} on one side, {others} others on the other"
+        camps = f"{listed} on one side, {others} others on the other{_by_group(analysis, hint.camps)}"
         if hint.criterion == TASTES:
             yield Finding(
                 72, "camps", f"Annotators may form two camps with different preferences: {camps}. {BY_CHANCE}"
@@ -269,6 +270,17 @@ def _camps(analysis: StudyAnalysis) -> Iterator[Finding]:
             f"{written(inside, 'number')}) but not across ({written(across, 'number')}): {camps}. {BY_CHANCE}"
         )
         yield Finding(91, "camps", sentence, Filters(criteria=frozenset({hint.criterion})))
+
+
+def _by_group(analysis: StudyAnalysis, camps: Camps) -> str:
+    """How many of the largest declared groups are in the first camp; empty without groups."""
+    first, both = (
+        Counter(analysis.groups.get(analysis.people_names[code], "") for code in side)
+        for side in (camps.first, (*camps.first, *camps.second))
+    )
+    del both[""]
+    shares = [f"{first[group]} of {people} in {group}" for group, people in both.most_common(MAX_LISTED)]
+    return f" ({', '.join(shares)} on the first)" if shares else ""
 
 
 def _agreement(analysis: StudyAnalysis) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..camps import Camps
 from ..correlation import Correlations
 from ..diagnostics import Speed
 from ..effects import PositionEffect, length_effect
@@ -183,8 +184,16 @@ class StudyNumbers(ABC):
 
     @cached_property
     def camps(self) -> tuple[Hint, ...]:
-        """Hints at camps, where no groups are declared."""
-        return () if self.groups else hints(self.ratings, self.compared, self.people_names, self.systems)
+        """Hints at camps that are not the declared groups."""
+        noticed = hints(self.ratings, self.compared, self.people_names, self.systems)
+        return tuple(hint for hint in noticed if not self._are_groups(hint.camps))
+
+    def _are_groups(self, camps: Camps) -> bool:
+        """Whether each of the two camps is one declared group."""
+        first, second = (
+            {self.groups.get(self.people_names[code]) for code in side} for side in (camps.first, camps.second)
+        )
+        return len(first) == len(second) == 1 and first != second
 
     @cached_property
     def people(self) -> tuple[PeopleOf, ...]:
