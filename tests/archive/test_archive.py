@@ -20,6 +20,9 @@ from sqlalchemy import select, update
 from triptych.archive import make
 from triptych.archive.make import ArchiveChoice, archive_study, texts_to_read
 from triptych.errors import Conflict, ImportRefused, NotAllowed
+from triptych.exchange import import_ratings
+from triptych.formats.ratings import read_ratings
+from triptych.formats.ratings.assemble import assemble
 from triptych.operations.verify import verify
 from triptych.people import joining
 from triptych.privacy import erasure, withdrawal
@@ -219,6 +222,23 @@ def test_an_open_study_has_no_archive(sqlite_engine, make_study):
             archive_study(session, study, PLAIN, "given", "command line")
         with pytest.raises(NotAllowed, match="close it first"):
             texts_to_read(session, study, blind=True)
+
+
+def test_an_archive_tells_that_one_annotator_decides(sqlite_engine):
+    """The finding names that annotator, so it was left out without a word."""
+    rows = ["item_id,system,annotator,criterion,value"]
+    for n in range(30):
+        for person, gain in (("e1", -(n % 2)), ("e2", -(n % 3 == 0)), ("e3", 2 + n % 2)):
+            rows += [f"q{n},{name},{person},fluency,{3 + more}" for name, more in (("alpha", 0), ("beta", gain))]
+    with database.writing(sqlite_engine) as session:
+        lead = add_person(session, "lead", Role.lead)
+        files = [read_ratings("\n".join(rows).encode(), "ratings.csv")]
+        asked = import_ratings.asked_as_proposed("Imported", files, import_ratings.proposed(files))
+        plan = lifecycle.StudyPlan(title="Elsewhere", raters_per_item=1)
+        study = import_ratings.import_ratings(session, plan, assemble(files, asked), lead)
+        page = archive_study(session, study, PLAIN, "given", "command line").files["results.html"].decode()
+    assert "without one annotator the difference of System 2 and System 1 turns around" in page
+    assert "2 findings about single annotators are left out." in page
 
 
 def test_a_study_with_an_archive_is_still_proved(sqlite_engine, make_study):

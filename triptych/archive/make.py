@@ -38,6 +38,7 @@ from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import build_frame
 from triptych.results.study_analysis import StudyAnalysis
+from triptych.results.warnings import Finding
 from triptych.stats.analysis.statistics import Number
 from triptych.stats.numbers import counted
 from triptych.storage import events
@@ -150,9 +151,19 @@ def _parts(session: Session, study: Study, choice: ArchiveChoice) -> _Parts:
     numbers = tuple(number for number in Book.of(analysis).numbers if not _is_about_one(number, people.annotators))
     book = Book(numbers, {number.place: number for number in numbers})
     about_one = (*people.names, *people.left, *people.annotators)
-    known = [finding.sentence for finding in caveats(session, study, analysis)]
-    known = [sentence for sentence in known if not any(name in sentence for name in about_one)]
-    return _Parts(study, choice, content, texts, analysis, book, tuple(known))
+    known = tuple(_without_names(caveats(session, study, analysis), about_one))
+    return _Parts(study, choice, content, texts, analysis, book, known)
+
+
+def _without_names(listed: Sequence[Finding], names: Sequence[str]) -> Iterator[str]:
+    """The sentences of findings that are not about single annotators, and the number of those that are."""
+    sentences = [finding.unnamed or finding.sentence for finding in listed]
+    about_one = [sentence for sentence in sentences if any(name in sentence for name in names)]
+    yield from dict.fromkeys(sentence for sentence in sentences if sentence not in about_one)
+    if len(about_one) == 1:
+        yield "1 finding about a single annotator is left out."
+    elif about_one:
+        yield f"{len(about_one)} findings about single annotators are left out."
 
 
 def _is_about_one(number: Number, annotators: frozenset[str]) -> bool:

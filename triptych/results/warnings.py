@@ -25,7 +25,7 @@ from triptych.rubric.scales import Choice
 from triptych.stats.analysis.annotators import EffectsOf
 from triptych.stats.analysis.collection import CLEAR
 from triptych.stats.analysis.contrasts import Contrast, TestedDifference
-from triptych.stats.analysis.groups import TASTES
+from triptych.stats.analysis.groups import TASTES, Hint
 from triptych.stats.camps import Camps
 from triptych.stats.coefficients import BANDS
 from triptych.stats.diagnostics import MISSING_SHARE
@@ -42,13 +42,15 @@ GROUPS_APART = 0.1  # difference of a group's alpha from the alpha of all, from 
 class Finding:
     """Something that readers of the results should know; the higher `weight`, the more it affects the conclusion.
 
-    kind: a short name; examples: filters for the ratings behind it, None for all ratings.
+    kind: a short name; examples: filters for the ratings behind it, None for all ratings; unnamed: the sentence without
+    names of annotators, where it names some but is not about each of them.
     """
 
     weight: int
     kind: str
     sentence: str
     examples: Filters | None = None
+    unnamed: str = ""
 
 
 @dataclass(frozen=True)
@@ -183,8 +185,11 @@ def _single_annotators(analysis: StudyAnalysis) -> Iterator[Finding]:
             listed = "; ".join(pairs[:MAX_LISTED]) + more
             noun = "difference" if len(pairs) == 1 else "differences"
             verb = "turns" if len(pairs) == 1 else "turn"
-            sentence = f"{analysis.title(criterion)}: without {annotator} the {noun} of {listed} {verb} around."
-            yield Finding(96, "one annotator", sentence, _of_pair(contrasts[0], annotator))
+            sentence, unnamed = (
+                f"{analysis.title(criterion)}: without {person} the {noun} of {listed} {verb} around."
+                for person in (annotator, "one annotator")
+            )
+            yield Finding(96, "one annotator", sentence, _of_pair(contrasts[0], annotator), unnamed)
 
 
 def _these_only(analysis: StudyAnalysis) -> Iterator[Finding]:
@@ -254,22 +259,27 @@ def _camps(analysis: StudyAnalysis) -> Iterator[Finding]:
     """Camps that nobody declared."""
     for hint in analysis.camps:
         people = [analysis.people_names[int(str(code))] for code in hint.camps.first]
-        others = len(hint.camps.second)
         listed = ", ".join(people[:MAX_LISTED]) + (
             f" and {len(people) - MAX_LISTED} more" if people[MAX_LISTED:] else ""
         )
-        camps = f"{listed} on one side, {others} others on the other{_by_group(analysis, hint.camps)}"
+        sentence, unnamed = (_two_camps(analysis, hint, first) for first in (listed, str(len(people))))
         if hint.criterion == TASTES:
-            yield Finding(
-                72, "camps", f"Annotators may form two camps with different preferences: {camps}. {BY_CHANCE}"
-            )
-            continue
-        inside, across = hint.camps.inside or 0.0, hint.camps.across or 0.0
-        sentence = (
-            f"{analysis.title(hint.criterion)}: annotators may form two camps that agree within (mean correlation "
-            f"{written(inside, 'number')}) but not across ({written(across, 'number')}): {camps}. {BY_CHANCE}"
-        )
-        yield Finding(91, "camps", sentence, Filters(criteria=frozenset({hint.criterion})))
+            yield Finding(72, "camps", sentence, None, unnamed)
+        else:
+            yield Finding(91, "camps", sentence, Filters(criteria=frozenset({hint.criterion})), unnamed)
+
+
+def _two_camps(analysis: StudyAnalysis, hint: Hint, first: str) -> str:
+    """A hint in words; first: the first camp's annotators, or their number."""
+    others = len(hint.camps.second)
+    camps = f"{first} on one side, {others} others on the other{_by_group(analysis, hint.camps)}"
+    if hint.criterion == TASTES:
+        return f"Annotators may form two camps with different preferences: {camps}. {BY_CHANCE}"
+    inside, across = (written(mean or 0.0, "number") for mean in (hint.camps.inside, hint.camps.across))
+    return (
+        f"{analysis.title(hint.criterion)}: annotators may form two camps that agree within (mean correlation "
+        f"{inside}) but not across ({across}): {camps}. {BY_CHANCE}"
+    )
 
 
 def _by_group(analysis: StudyAnalysis, camps: Camps) -> str:
