@@ -14,6 +14,7 @@ from components.shell.state import form_button, say
 from components.shell.words import NONE, limits, moment, percent, signed, signed_limits
 from triptych.results.quality import Attempt, Line
 from triptych.results.study_analysis import StudyAnalysis
+from triptych.results.verdicts import clear_of
 from triptych.results.warnings import Finding
 from triptych.stats.analysis.annotators import Repeated, WithSelf
 from triptych.stats.analysis.contrasts import Contrast
@@ -109,7 +110,7 @@ def with_self(results: Sequence[WithSelf], titles: dict[str, str]) -> None:
     """Agreement of annotators with themselves, by criterion."""
     rows = [{"Criterion": titles[result.criterion], **cells(AGREEMENT, result.table)} for result in results]
     st.dataframe(pd.DataFrame(rows).fillna(""), hide_index=True, key="with-self")
-    st.caption("Items shown a second time, in another order and unannounced. Intervals resample the repeated ratings.")
+    st.caption("Items shown a second time, in another order and unannounced. Intervals leave out one item at a time.")
 
 
 def excluded(lines: Sequence[Line]) -> None:
@@ -163,4 +164,4 @@ def _difference(contrast: Contrast | None) -> str:
     ends = ""
     if interval.low is not None and interval.high is not None:
         ends = f" ({signed_limits(interval.low, interval.high, contrast.share)})"
-    return f"{signed(interval.mean, contrast.share)}{ends}{' *' if contrast.clear else ''}"
+    return f"{signed(interval.mean, contrast.share)}{ends}{' *' if clear_of([contrast]) else ''}"

@@ -78,8 +78,8 @@ def agreement(analysis: StudyAnalysis, slug: str) -> None:
     st.caption(
         "A unit is one response, or one item where the question is about the item. Alpha is at the level of the "
         "scale; AC1 for nominal scales, otherwise AC2 with ordinal or quadratic weights; Fleiss' kappa generalised to "
-        "missing ratings. 95 % intervals resample units and apply to these annotators. Krippendorff draws conclusions "
-        "from 0.800 and tentative ones from 0.667."
+        "missing ratings. 95 % intervals leave out one item at a time and apply to these annotators. Krippendorff "
+        "draws conclusions from 0.800 and tentative ones from 0.667."
     )
 
 

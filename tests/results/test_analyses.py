@@ -21,6 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import update
 
+from components.results.annotators import _difference
 from triptych.results import texts
 from triptych.results.annotators import speeds_of
 from triptych.results.criterion import criterion_ratings
@@ -31,7 +32,9 @@ from triptych.results.frame.upkeep import frame_of
 from triptych.results.study_analysis import lengths, spans
 from triptych.results.verdicts import standing, verdict
 from triptych.results.warnings import findings, not_run
+from triptych.rubric.answers import letter
 from triptych.stats.analysis.annotators import NO_TIMES
+from triptych.stats.analysis.listing import response
 from triptych.stats.analysis.ratings import NO_ORDER
 from triptych.stats.undefined import Undefined
 from triptych.storage import database
@@ -588,3 +591,13 @@ def test_proportional_odds_are_fitted_once_per_criterion():
     (fit,) = each.ordinal_models
     assert present(fit.model).differences[0].estimate.mean > 0
     assert each.ordinal_models[0] is fit
+
+
+def test_places_are_called_as_annotators_see_them():
+    assert [response(place) for place in range(40)] == [f"Response {letter(place)}" for place in range(40)]
+
+
+def test_differences_clear_for_few_annotators_have_a_star():
+    contrast = analysis(crossed(40, 4, gap=1)).contrasts[0]
+    assert (contrast.clear, contrast.clear_here) == (False, True)
+    assert _difference(contrast).endswith(" *")

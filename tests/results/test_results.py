@@ -12,6 +12,7 @@ from helpers.ratings import BEST_RUBRIC, exclude, first_work, resubmit, same, se
 from helpers.studies import full_answers, sure
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import update
 
 from triptych.annotate import assignments
 from triptych.annotate.assignments import Assigned
@@ -30,7 +31,7 @@ from triptych.results.progress import overview
 from triptych.stats.analysis.systems import agreement_of
 from triptych.stats.undefined import Undefined
 from triptych.storage import database, events
-from triptych.storage.models import Kind, Person
+from triptych.storage.models import Assignment, AssignmentState, Kind, Person
 from triptych.study import lifecycle
 from triptych.study.system_names import system_names
 
@@ -269,6 +270,21 @@ def test_progress_shows_done_expected_and_time_left(filled):
     set_up = overview(session, study, Counted())
     assert (set_up.done, set_up.expected, set_up.minutes_left, set_up.items_complete) == (8, 12, 4, 0)
     assert [(a.pseudonym, a.done, a.total) for a in set_up.annotators] == [(who.pseudonym, 4, 4) for who in people]
+
+
+def test_skipped_items_take_time_but_fill_no_place(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, _, people = make_study(session, items=20, annotators=1)
+        for number in range(9):
+            if number % 3:
+                set_aside(session, study, people[0], "skip", "unclear")
+            else:
+                submit(session, study, people[0], full_answers())
+        skipped = Assignment.state == AssignmentState.skipped
+        session.execute(update(Assignment).where(skipped).values(active_seconds=15.0))
+        left = overview(session, study, Counted())
+    assert (left.done, left.skipped, left.expected) == (3, 6, 60)
+    assert left.minutes_left == round(57 * (3 * 30 + 6 * 15) / 3 / 60)
 
 
 def test_the_list_of_ratings_is_filtered_before_cut(filled):

@@ -53,7 +53,7 @@ class Overview:
 
 @dataclass(frozen=True)
 class _Tally:
-    """Counts of annotations. timed: annotations with a known active time; seconds: their total time."""
+    """Counts of annotations. seconds: known active time of all; timed: those with such a time that were not skipped."""
 
     done: int = 0
     skipped: int = 0
@@ -72,7 +72,7 @@ class _Tally:
 def overview(session: Session, study: Study, counted: Counted) -> Overview:
     """Progress of each annotator and overall; of the filters, only those about people apply.
 
-    Time left: open places × mean active time, from three annotations on.
+    Time left: open places × active time per annotation that was not skipped, from three of these on.
     """
     frame, counted = frame_of(session, study), Counted(counted.kinds)
     main = (Item.study_id == study.id, Item.purpose == Purpose.main, ~Item.retired)
@@ -133,8 +133,8 @@ def _tallies(rows: pd.DataFrame, by: pd.Series | np.ndarray) -> dict[Any, _Tally
     if rows.empty:
         return {}
     states = {name: rows["state"] == AssignmentState[name] for name in ("skipped", "ignored", "surplus")}
-    timed = rows["active_seconds"] > 0
-    seconds = rows["active_seconds"].where(timed, 0)
+    seconds = rows["active_seconds"].clip(lower=0).fillna(0)
+    timed = (seconds > 0) & ~states["skipped"]
     counts = pd.DataFrame({"done": 1, **states, "timed": timed, "seconds": seconds}).groupby(by, observed=True).sum()
     last = rows["submitted_at"].groupby(by, observed=True).max()
     return {

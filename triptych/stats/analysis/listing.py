@@ -30,12 +30,13 @@ from .systems import CriterionNumbers, SystemResult
 
 AS_CATEGORY, SET_APART = "with missing as a category: ", "without options set apart: "
 NO_ANSWER = Undefined("Not defined: every answer is marked missing.")
+LETTERS = "ABCDEF"  # of responses on screen
 NO_TIME = Undefined("Not defined: no active time is known.")
 
 
 def response(position: int) -> str:
-    """The name of a position on screen, as annotators see it."""
-    return f"Response {chr(ord('A') + position)}"
+    """The name of a position on screen, as annotators see it; a number beyond the last letter."""
+    return f"Response {LETTERS[position] if position < len(LETTERS) else position + 1}"
 
 
 @dataclass(frozen=True)
