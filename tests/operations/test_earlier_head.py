@@ -46,6 +46,18 @@ def cut(engine, study: Study) -> None:
         assert events.first_broken(session, study.id) is None
 
 
+def test_a_file_of_very_many_last_events_is_refused(tmp_path, monkeypatch):
+    """Each was looked for in every study."""
+    monkeypatch.setattr(earlier_head, "MOST_HEADS", 3)
+    path = tmp_path / "many.json"
+    heads = [{"number": number, "hash": f"{number:064x}"} for number in range(4)]
+    path.write_text(json.dumps(heads[:3]))
+    assert len(earlier_head.read(str(path))) == 3
+    path.write_text(json.dumps(heads))
+    with pytest.raises(NotFound, match="more than 3 last events"):
+        earlier_head.read(str(path))
+
+
 def report(session, study: Study, folder: Path, made: Report) -> str:
     path = folder / "report.zip"
     path.write_bytes(made.zip)

@@ -10,6 +10,7 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -31,6 +32,7 @@ DUMP = ".dump"  # a backup of PostgreSQL, whose last events are in the file next
 # members of our zip files, and files, that contain the last event
 NAMING = ("snapshot.json", "codebook.json", "manifest.json")
 LARGEST_BYTES = 20_000_000
+MOST_HEADS = 10_000  # studies of a database, or last events in another file
 MAX_STEPS = 10_000_000  # SQLite's steps for reading the studies of a database
 NO_HEAD = "It does not contain a last event. Pass a report, an export, a capsule, a backup, or the hash itself."
 
@@ -65,11 +67,13 @@ def read(source: str) -> list[EarlierHead]:
         return [EarlierHead(None, source.strip())]
     path = Path(source)
     try:
-        heads = list(dict.fromkeys(_in_file(path)))
+        heads = list(dict.fromkeys(islice(_in_file(path), MOST_HEADS + 1)))
     except (*sealed.UNREADABLE, sqlite3.Error, RecursionError) as error:
         raise NotFound(f"{source} cannot be read. {NO_HEAD}") from error
     if not heads:
         raise NotFound(f"{source}: {NO_HEAD}")
+    if len(heads) > MOST_HEADS:
+        raise NotFound(f"{source} names more than {MOST_HEADS:,} last events.")
     return heads
 
 
@@ -86,7 +90,7 @@ def _in_file(path: Path) -> Iterator[EarlierHead]:
                     yield from _in_json(json.loads(zips.read(archive, name)))
     elif path.suffix in (".json", DUMP):
         is_dump = path.suffix == DUMP
-        data = host.read_placed(path.with_name(f"{path.name}.json")) if is_dump else path.read_bytes()
+        data = host.read_placed(path.with_name(f"{path.name}.json")) if is_dump else _read(path)
         yield from _in_json(json.loads(data))
     else:
         with path.open(encoding="utf-8") as file:
@@ -100,6 +104,11 @@ def _in_file(path: Path) -> Iterator[EarlierHead]:
             )
         if not seals:
             yield from (EarlierHead(None, hashed) for hashed in hashes)
+
+
+def _read(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(LARGEST_BYTES)  # the rest of a larger file is missing, so that it cannot be read
 
 
 def _refuse_changed(path: Path, archive: ZipFile) -> None:

@@ -61,6 +61,7 @@ FACTS = {
     "arrangement": "arrangement",
     "at": "submitted_at",
 }
+GROUPS = -1  # in the place of an assignment: the values of these events name everybody in a group
 FIRM = ("item_id", "purpose", "person_id")  # older versions change these only by handing an item to another person
 _ASSIGNMENT = Assignment.__table__
 _WORK_NAMES = {table.name for table in WORK}
@@ -81,6 +82,7 @@ class _Fold:
     def __init__(self) -> None:
         self.study = FoldedStudy()
         self.of_person: dict[str, set[int]] = defaultdict(set)
+        self.gone_of: dict[str | int, set[int]] = defaultdict(set)  # person or assignment → events without values
         self.tells_all = False  # an event with rows was replayed, so a current version writes the log
         self.is_complete = False  # the log had all rows before, so that a baseline adds none
         self.named: set[str] = set()  # tables of which an event had rows
@@ -115,17 +117,25 @@ class _Fold:
     def _note_gone(self, event: Logged) -> None:
         work = self.study.works.get(event.assignment_id or 0, FoldedWork())
         people = {event.subject, work.row.get("person_id", ""), event.actor if event.assignment_id else ""}
-        self.study.gone.append(ErasedEvent(event.number, event.kind, event.assignment_id, frozenset(people)))
+        gone = ErasedEvent(event.number, event.kind, event.assignment_id, frozenset(people))
+        self.study.gone[event.number] = gone
+        self._index(gone)
+
+    def _index(self, gone: ErasedEvent) -> None:
+        """By everybody who may take its values with them: there may be thousands of events and departures."""
+        of_groups = gone.kind == EventKind.annotators_grouped
+        keys: tuple[str | int, ...] = (*gone.people, gone.assignment_id or 0, *[GROUPS] * of_groups)
+        for key in keys:
+            self.gone_of[key].add(gone.number)
 
     def _let_go(self, departure: Logged) -> None:
         """Missing values are no error if they belonged to somebody who then left."""
-        with_them = [gone for gone in self.study.gone if departure.subject in gone.people]
+        is_erased = departure.kind == EventKind.person_erased
         own = self.of_person[departure.subject]
-        with_them += [gone for gone in self.study.gone if gone.assignment_id in own and gone not in with_them]
-        if departure.kind == EventKind.person_erased:
-            with_them += [gone for gone in self.study.gone if gone.kind == EventKind.annotators_grouped]
+        keys: tuple[str | int, ...] = (departure.subject, *own, *[GROUPS] * is_erased)
+        numbers = {number for key in keys for number in self.gone_of.pop(key, set())}
+        with_them = [self.study.gone.pop(number) for number in numbers & self.study.gone.keys()]
         self.study.erased |= {gone.assignment_id for gone in with_them if gone.assignment_id is not None}
-        self.study.gone = [gone for gone in self.study.gone if gone not in with_them]
 
     def _renumber(self, event: Logged) -> None:
         """After an import, map row numbers and pseudonyms to those of the importing database."""
@@ -140,6 +150,9 @@ class _Fold:
                 for name, numbers in self.of_person.items()
             },
         )
+        self.gone_of.clear()
+        for gone in self.study.gone.values():
+            self._index(gone)
 
     # Annotations
 

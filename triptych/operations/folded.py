@@ -77,7 +77,7 @@ class FoldedStudy:
     tables: dict[str, dict[int, Row]] = field(default_factory=lambda: defaultdict(dict))
     works: dict[int, FoldedWork] = field(default_factory=dict)
     erased: set[int] = field(default_factory=set)
-    gone: list[ErasedEvent] = field(default_factory=list)
+    gone: dict[int, ErasedEvent] = field(default_factory=dict)
     baseline: tuple[int, datetime] | None = None
     restated: list[tuple[int, FoldedWork, FoldedWork]] = field(default_factory=list)
     replaced: list[tuple[str, Row | None, Row | None]] = field(default_factory=list)

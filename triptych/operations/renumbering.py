@@ -31,7 +31,7 @@ def of_study(study: FoldedStudy, arrival: StudyArrival) -> FoldedStudy:
         tables=tables,
         works={_number(number, arrival): moved(work) for number, work in study.works.items()},
         erased={_number(number, arrival) for number in study.erased},
-        gone=[_of_gone(gone, arrival) for gone in study.gone],
+        gone={number: _of_gone(gone, arrival) for number, gone in study.gone.items()},
         restated=[(_number(n, arrival), moved(before), moved(after)) for n, before, after in study.restated],
         replaced=[
             (name, there and of_row(name, there, arrival), here and of_row(name, here, arrival))
