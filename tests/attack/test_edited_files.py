@@ -220,6 +220,14 @@ FUNCTION = "CREATE FUNCTION public.f(integer) RETURNS boolean LANGUAGE sql IMMUT
             "default of 'entry_attempt.passed'",
         ),
         (
+            "ALTER TABLE public.membership ALTER excluded_reason TYPE name",
+            "other type of 'membership.excluded_reason'",
+        ),
+        (
+            "ALTER TABLE public.membership ALTER joined_at TYPE timestamptz(0)",
+            "other type of 'membership.joined_at'",
+        ),
+        (
             "CREATE FUNCTION public.length(varchar) RETURNS integer LANGUAGE sql AS 'SELECT 1'",
             "function 'length(character varying)'",
         ),
