@@ -33,7 +33,7 @@ from triptych.storage.models import (
     StudyState,
     System,
 )
-from triptych.study import lifecycle
+from triptych.study import contents, lifecycle
 from triptych.study.duplicate import duplicate
 from triptych.study.settings import settings_of
 
@@ -59,6 +59,15 @@ def rows(session, table) -> int:
 def create(session, lead, data: bytes = GOOD, rubric: str = SMALL_RUBRIC, **plan) -> Study:
     planned = lifecycle.StudyPlan(**{"title": "A study", **plan})
     return lifecycle.create_from_file(session, planned, rubric, read_items(data, "items.csv"), lead)
+
+
+def test_systems_of_several_files_together_have_a_limit(session, lead, monkeypatch):
+    study = create(session, lead)
+    monkeypatch.setattr(contents, "MAX_SYSTEMS", 3)
+    more = read_items(b"item_id,context,cand:gamma,cand:delta\n9,Why?,Because.,Never mind.\n", "more.csv")
+
+    with pytest.raises(NotAllowed, match="would have 4 systems; at most 3"):
+        contents.write_items(session, study, more.items)
 
 
 def test_a_study_from_a_file_holds_items_and_criteria(session, lead):

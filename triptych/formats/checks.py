@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from triptych.formats.model import MAX_CANDIDATES, Findings, ItemDraft
+from triptych.formats.model import MAX_CANDIDATES, MAX_SYSTEMS, Findings, ItemDraft
 from triptych.formats.names import Lookalikes
 
 
@@ -17,6 +17,9 @@ def check_items(items: Sequence[ItemDraft], findings: Findings, candidates_expec
     for item in items:
         if len(item.candidates) > MAX_CANDIDATES:
             findings.error(f"has {len(item.candidates)} candidates; an item has at most {MAX_CANDIDATES}.", item.row)
+    systems = len({candidate.system for item in items for candidate in item.candidates})
+    if systems > MAX_SYSTEMS:
+        findings.error(f"The file names {systems:,} systems; at most {MAX_SYSTEMS} can be compared.")
     if items and all(item.context_text == "" for item in items) and candidates_expected:
         findings.warning("No item has a context: the candidates are judged on their own.")
 

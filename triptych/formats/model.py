@@ -25,6 +25,7 @@ MAX_COLUMNS = 200
 MAX_ROWS = 400_000
 MAX_ITEMS = 100_000
 MAX_CANDIDATES = 6
+MAX_SYSTEMS = 200  # of a study; every pair of them is tested
 MAX_PROBLEMS = 200
 MAX_ALIKE = 5  # problems of one kind that are listed individually
 VARIED = re.compile(r"'.*?'(?!\w)|[\d.,]*\d", re.DOTALL)  # quoted or numbers: what differs between problems of one kind

@@ -19,7 +19,8 @@ from sqlmodel import Session
 
 from triptych.annotate.outcomes import LATER, HowItEnded, how_it_ended
 from triptych.errors import ImportRefused, InvalidRubric
-from triptych.formats.ratings.assemble import MAX_POSITIONS, MAX_SYSTEMS
+from triptych.formats.model import MAX_SYSTEMS
+from triptych.formats.ratings.assemble import MAX_POSITIONS
 from triptych.formats.ratings.model import LONGEST_SECONDS
 from triptych.rubric.answers import Arrangement, MarkUnit
 from triptych.storage.events import EventKind

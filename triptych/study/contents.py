@@ -14,7 +14,8 @@ from sqlalchemy import ColumnElement, Select, delete, func, insert, select
 from sqlmodel import Session
 
 from triptych import clock
-from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
+from triptych.errors import NotAllowed
+from triptych.formats.model import MAX_SYSTEMS, CandidateDraft, ItemDraft, TurnDraft
 from triptych.rubric.files import parse_rubric, text_hash
 from triptych.rubric.model import Rubric, RubricTurn, TrainingItem
 from triptych.rubric.scales import Choice, Likert, NumberScale
@@ -136,10 +137,12 @@ def write_items(session: Session, study: Study, items: Sequence[ItemDraft], purp
 
 
 def _write_systems(session: Session, study: Study, names: Iterable[str]) -> dict[str, int]:
-    """Rows of systems not there yet, numbered in a random order; returns name → id."""
+    """Rows of systems not there yet, numbered in a random order; returns name → id. Raises NotAllowed for too many."""
     ids = {s.name: s.id for s in session.scalars(select(System).where(System.study_id == study.id))}
     fresh = sorted(set(names) - set(ids))
     top = session.execute(select(func.max(System.blind_code)).where(System.study_id == study.id)).scalar() or 0
+    if top + len(fresh) > MAX_SYSTEMS:
+        raise NotAllowed(f"The study would have {top + len(fresh):,} systems; at most {MAX_SYSTEMS} can be compared.")
     codes = list(range(top + 1, top + len(fresh) + 1))
     _order_of_systems(study).shuffle(codes)
     for name, code in zip(fresh, codes, strict=True):

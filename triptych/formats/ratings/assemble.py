@@ -13,7 +13,7 @@ from datetime import datetime
 
 from triptych.errors import InvalidAnnotation
 from triptych.formats.layout import ITEM_GROUP
-from triptych.formats.model import CandidateDraft, Findings, ItemDraft, ItemFile, Problem
+from triptych.formats.model import MAX_SYSTEMS, CandidateDraft, Findings, ItemDraft, ItemFile, Problem
 from triptych.formats.names import Lookalikes, fault_of
 from triptych.formats.ratings.controls import EXPLAINING, REASONS
 from triptych.formats.ratings.model import (
@@ -35,7 +35,6 @@ from triptych.rubric.scales import KEY, Choice, NumberScale
 Place = tuple[str, str, str, str, str | None, str]  # kind, annotator, item, repeat, system, criterion
 StoredValue = tuple[float | None, str | None, bool]  # number, option, missing
 MAX_POSITIONS = 6
-MAX_SYSTEMS = 200  # every pair of them is tested
 MAX_TWICE = 5  # repeated ratings that are listed individually
 POSITION = re.compile(r"#(\d{1,3})")  # a system identified by its place among an item's candidates
 PLURAL = re.compile(r"s\b")
