@@ -65,7 +65,7 @@ def leaders(analysis: StudyAnalysis, criteria: Collection[str]) -> str:
     sentences = [f"{words} on {joined_words(titles)}." for words, titles in by_summary.items()]
     here_only = tested_here_only(analysis, criteria)
     if here_only:
-        few = f"On {joined_words(here_only)}, this applies to the annotators only who rated it: there are too few."
+        few = f"On {joined_words(here_only)}, this applies to these annotators only: there are too few to generalise."
         sentences.append(THESE_ONLY if len(here_only) == len(criteria) else few)
     return " ".join(sentences)
 

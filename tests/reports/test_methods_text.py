@@ -119,7 +119,7 @@ def test_a_criterion_that_few_rated_is_about_them_only():
         "clearly above, on Criterion 2 for these annotators (others may differ)," in main_table(study, book).notes[-1]
     )
     assert leaders(study, ["c1", "c2"]).endswith(
-        "On Criterion 2, this applies to the annotators only who rated it: there are too few."
+        "On Criterion 2, this applies to these annotators only: there are too few to generalise."
     )
     assert (
         "Too few annotators rated Criterion 2" in [f.sentence for f in findings(study) if f.kind == "few annotators"][0]

@@ -201,17 +201,13 @@ def _require_open(
     session: Session, study: Study, membership: AnnotatorMembership, assignment: Assigned, message: FinalMessage
 ) -> None:
     """Raises StudyNotOpen, AlreadySubmitted or OpenElsewhere if the assignment cannot be finished with this message."""
-    is_work = assignment.purpose in WORK
-    has_left = membership.excluded_at or membership.withdrawn_at or membership.turned_away_as
-    if has_left and is_work:
+    is_edit = assignment.submitted_at is not None
+    if is_edit and assignment.purpose not in WORK:
+        raise AlreadySubmitted(_(ALREADY_SUBMITTED))  # training and tests are answered once
+    if membership.excluded_at or membership.withdrawn_at or membership.turned_away_as:
         raise StudyNotOpen(_(NO_MORE))
     if message.version != assignment.version or assignment.state == AssignmentState.withdrawn:
         raise AlreadySubmitted(_(ALREADY_SUBMITTED))
-    is_edit = assignment.submitted_at is not None
-    if is_edit and not is_work:
-        raise AlreadySubmitted(_(ALREADY_SUBMITTED))  # training and tests are answered once
-    if has_left:
-        raise StudyNotOpen(_(NO_MORE))
     lifecycle.refuse_unless_writable(study)
     if is_edit and _is_adjudicated(session, assignment):
         raise StudyNotOpen(_(DECIDED))

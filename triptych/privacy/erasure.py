@@ -192,7 +192,7 @@ def _held(path: Path, left: Mapping[str, Event], before: Sequence[str], earlier:
         if _is_database(path):
             return _in_database(path, left, earlier)
         if path.suffix.casefold() in ARCHIVES:
-            return sorted({*_in_archive(path, left, earlier), *(before if _holds_packed(path) else ())})
+            return _in_archive(path, left, before, earlier)
     except (sqlite3.Error, *DAMAGED, RuntimeError):  # RuntimeError: it has a password
         return before
     return before
@@ -221,25 +221,25 @@ def _in_database(path: Path, left: Mapping[str, Event], earlier: _EarlierNames) 
     ]
 
 
-def _holds_packed(path: Path) -> bool:
-    """Whether an archive holds files whose texts are packed, too, so that they cannot be searched."""
-    with zips.opened(path) as archive:
-        return any(Path(name).suffix.casefold() in PACKED for name in archive.namelist())
+def _in_archive(path: Path, left: Mapping[str, Event], before: Sequence[str], earlier: _EarlierNames) -> Sequence[str]:
+    """People who have left but are in the archive's database; without one, whose pseudonym is in one of its files.
 
-
-def _in_archive(path: Path, left: Mapping[str, Event], earlier: _EarlierNames) -> list[str]:
-    """People who have left but are in the archive's database; without one, whose pseudonym is in one of its files."""
+    Also those who left after it was made, if it holds files that are packed themselves and so cannot be searched.
+    """
     with zips.opened(path) as archive:
         names = list(dict.fromkeys(archive.namelist()))
+        unsearched = before if any(Path(name).suffix.casefold() in PACKED for name in names) else ()
         inner = [name for name in names if Path(name).suffix.casefold() in DATABASES]
         if sum(entry.file_size for entry in archive.infolist()) > (MAX_DATABASES if inner else MAX_TEXTS):
             raise BadZipFile("it would fill the memory or the disk")
         if not inner:
             texts = [zips.read(archive, name) for name in names]
-            return [pseudonym for pseudonym in left if any(pseudonym.encode() in text for text in texts)]
+            named = {pseudonym for pseudonym in left if any(pseudonym.encode() in text for text in texts)}
+            return sorted({*named, *unsearched})
         with working.folder() as folder:
             unpacked = [Path(archive.extract(name, folder)) for name in inner]
-            return sorted({pseudonym for file in unpacked for pseudonym in _in_database(file, left, earlier)})
+            named = {pseudonym for file in unpacked for pseudonym in _in_database(file, left, earlier)}
+            return sorted({*named, *unsearched})
 
 
 def _reports(session: Session, study: Study, left: Mapping[str, Event]) -> Iterator[Copy]:

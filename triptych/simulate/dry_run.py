@@ -136,8 +136,9 @@ def _items(session: Session, study: Study, recipe: Recipe) -> list[int]:
     annotations = sum(annotations_of.values())
     of_study = select(Candidate.item_id, func.count()).join(Item).where(Item.study_id == study.id)
     candidates = map(tuple, session.execute(of_study.group_by(Candidate.item_id)))
-    criteria = len(lifecycle.design_of(session, study).rubric.criteria)
-    ratings = criteria * sum(count * annotations_of.get(item, 0) for item, count in candidates)
+    asked = [criterion.about for criterion in lifecycle.design_of(session, study).rubric.asked(study.round)]
+    ratings = annotations * asked.count("item")
+    ratings += asked.count("candidate") * sum(count * annotations_of.get(item, 0) for item, count in candidates)
     if annotations > MAX_ANNOTATIONS or ratings > MAX_RATINGS:
         raise NotAllowed(
             f"That would be {annotations:,} annotations with {ratings:,} ratings; a dry run makes {MAX_ANNOTATIONS:,} "
