@@ -153,7 +153,7 @@ def understated(name: str) -> bytes:
     [
         ("report/snapshot.json", sealed.changed_files),
         ("codebook.json", lambda archive: list(earlier_head._in_file(Path(archive.filename)))),
-        ("ratings.csv", lambda archive: erasure._in_archive(Path(archive.filename), {}, UNNAMED)),
+        ("ratings.csv", lambda archive: erasure._in_archive(Path(archive.filename), {}, (), UNNAMED)),
     ],
     ids=["list of hashes", "last event", "erasure"],
 )
