@@ -18,6 +18,10 @@ from triptych.stats.numbers import counted
 from triptych.storage.models import Kind, Study
 from triptych.study.persons import Certainty, Who
 
+LOST_WITH_COPIES = (
+    "A backup is deleted with everyone else's work in it. Packed files that cannot be searched are listed too, "
+    "whatever they hold."
+)
 DISABLE_HINT = "Signs this person out everywhere at once. Nothing is lost; they can sign in again when you enable them."
 ENABLE_HINT = "Lets this person sign in again."
 LET_IN_HINTS = {
@@ -101,14 +105,17 @@ def _confirmed(label: str, consequence: str, member: Member) -> bool:
     return confirmed(label, consequence, f"{label} {member.pseudonym}", key, "I am sure")
 
 
-def copies(remaining: Sequence[Copy]) -> bool | None:
-    """Draw copies that still contain people who have left. Once confirmed, returns whether to delete reports too."""
+def copies(remaining: Sequence[Copy], who: Who) -> tuple[Certainty, bool] | None:
+    """Draw copies that still contain people who have left.
+
+    Once the lead has confirmed that they are to be deleted, returns the proof and whether to delete reports too.
+    """
     if not remaining:
         st.text("No backup, capsule or report in the data folder is known to contain anyone who left.")
         return None
-    st.text("These copies still contain people who have left since. A backup also contains everyone else's work.")
+    st.text("These copies still contain people who have left since.")
     rows = [
-        {"Copy": copy.name, "Where": _place(copy), "Made": moment(copy.made_at), "Contains": who}
+        {"Copy": copy.name, "Where": copy.place, "Made": moment(copy.made_at), "Contains": who}
         for copy in remaining
         for who in [", ".join(copy.holds)]
     ]
@@ -118,11 +125,5 @@ def copies(remaining: Sequence[Copy]) -> bool | None:
     reports = any(copy.sha256 is not None for copy in remaining)
     with_reports = reports and st.checkbox("Delete the reports as well; their numbers will no longer be available")
     key = key_of("delete-copies", [copy.name for copy in remaining])
-    return bool(with_reports) if button("Delete these copies", key, type="primary") else None
-
-
-def _place(copy: Copy) -> str:
-    """Where a copy is; an archive may have been copied anywhere."""
-    if copy.path is not None:
-        return str(copy.path)
-    return "in the database" if copy.sha256 else "passed on: ask the recipient to replace it"
+    certainty = certain(who, "Delete these copies", LOST_WITH_COPIES, key)
+    return (certainty, bool(with_reports)) if certainty else None

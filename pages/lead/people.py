@@ -57,7 +57,7 @@ def run_step(step: str, why: str, name: str) -> None:
 
 who = state.require("lead")
 with chosen_study(who) as (session, study):
-    slug, everybody, copies = study.slug, roster.members_of(session, study), erasure.copies(session, study)
+    slug, everybody, copies = study.slug, roster.members_of(session, study), erasure.copies(session, study, who)
     frame, settings = frame_of(session, study), settings_of(study)
     view = overview(session, study, Counted(kinds_by_default(study)))
     mail_failure = failure_of(session, study)
@@ -91,9 +91,10 @@ if viewers(study, everybody, who):
     st.rerun()
 if any(person.member.erased or person.member.withdrawn_at for person in people):
     st.header("Copies made earlier", anchor=False)
-    with_reports = member_actions.copies(copies)
-    if with_reports is not None:
+    confirmed = member_actions.copies(copies, who)
+    if confirmed:
+        certainty, with_reports = confirmed
         delete = erasure.delete_copies
-        state.run_command(delete, study, who.pseudonym, copies, with_reports, done="The copies are deleted.")
+        state.run_command(delete, study, certainty, copies, with_reports, done="The copies are deleted.")
         clear()
         st.rerun()

@@ -203,16 +203,17 @@ def test_an_archive_is_logged_and_named_when_somebody_leaves(world):
     archive = made(world)
     with database.writing(engine) as session:
         here = lifecycle.by_slug(session, study.slug)
-        assert not [copy for copy in erasure.copies(session, here) if "archive" in copy.name]
-        lead = session.scalars(select(Person).where(Person.pseudonym == "P-lead")).one()
-        erasure.erase(session, here, "P-rater", sure(Who(lead.id, lead.pseudonym, lead.role, lead.name, 0)))
+        person = session.scalars(select(Person).where(Person.pseudonym == "P-lead")).one()
+        lead = Who(person.id, person.pseudonym, person.role, person.name, 0)
+        assert not [copy for copy in erasure.copies(session, here, lead) if "archive" in copy.name]
+        erasure.erase(session, here, "P-rater", sure(lead))
     with database.writing(engine) as session:
         here = lifecycle.by_slug(session, study.slug)
         name = f"archive given {archive.sha256[:12]}"
-        copy = next(copy for copy in erasure.copies(session, here) if copy.name == name)
+        copy = next(copy for copy in erasure.copies(session, here, lead) if copy.name == name)
         assert copy.holds == ("P-rater",)
-        erasure.delete_copies(session, here, "P-lead", [copy], with_reports=True)
-        assert copy in erasure.copies(session, here)  # it is elsewhere
+        erasure.delete_copies(session, here, sure(lead), [copy], with_reports=True)
+        assert copy in erasure.copies(session, here, lead)  # it is elsewhere
 
 
 def test_an_open_study_has_no_archive(sqlite_engine, make_study):

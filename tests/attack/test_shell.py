@@ -475,7 +475,7 @@ def copies_with_somebody_who_left(engine, make_study) -> list[str]:
         withdrawal.withdraw(session, study, somebody.pseudonym, lead.pseudonym)
 
     with reading(engine) as session:
-        copies = erasure.copies(session, study)
+        copies = erasure.copies(session, study, lead)
     assert {copy.holds for copy in copies} == {(somebody.pseudonym,)}
     return sorted(copy.name for copy in copies)
 

@@ -209,7 +209,7 @@ def test_earlier_copies_of_a_renamed_person_are_listed(journey, tmp_path, ready_
         erasure.erase(session, study, name, sure(lead))
     with reading(engine) as session:
         study = lifecycle.by_slug(session, arrived.slug)
-        assert [(copy.name, copy.holds) for copy in erasure.copies(session, study)] == [("study.zip", (name,))]
+        assert [(copy.name, copy.holds) for copy in erasure.copies(session, study, lead)] == [("study.zip", (name,))]
     engine.dispose()
 
 

@@ -544,6 +544,11 @@ def test_one_more_is_invited_while_places_are_open(visit, people_study):
         assert person.name is None
 
 
+def delete_copies(page) -> None:
+    next(box for box in page.checkbox if box.label == "I am sure").check()
+    button(page, "Delete these copies").click().run()
+
+
 def test_only_copies_that_the_lead_saw_are_deleted(visit, make_study, people_study):
     """A click belongs to the list that was drawn: somebody may withdraw while a lead reads it."""
     study, lead, gone = people_study
@@ -560,9 +565,9 @@ def test_only_copies_that_the_lead_saw_are_deleted(visit, make_study, people_stu
     with database.writing(web_engine()) as session:
         erasure.erase(session, study, later.pseudonym, sure(lead))
 
-    button(page, "Delete these copies").click().run()
+    delete_copies(page)
     assert sorted(path.name for path in folder.glob("*.db")) == ["first.db", "second.db"]
-    button(page, "Delete these copies").click().run()
+    delete_copies(page)
     assert not page.exception
     assert list(folder.glob("*.db")) == []
 

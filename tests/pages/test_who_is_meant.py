@@ -207,6 +207,7 @@ def test_only_copies_that_were_listed_are_deleted(visit, lab):
     backup.make(web_engine())
     page = visit(lead, "people.py", study=study.slug)
     leave(ben)
+    tick(page)
     click(page, "Delete these copies")
 
     assert len(backup.listed()) == 2

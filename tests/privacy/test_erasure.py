@@ -343,9 +343,9 @@ def test_copies_holding_a_withdrawn_person_are_listed_until_cleaned(sqlite_engin
     backup(sqlite_engine, "new.db")
 
     with database.reading(sqlite_engine) as session:
-        holds = {copy.name: copy.holds for copy in erasure.copies(session, study)}
+        holds = {copy.name: copy.holds for copy in erasure.copies(session, study, lead)}
         assert holds == dict.fromkeys((old.name, between.name, f"report {'a' * 12}"), (anna.pseudonym,))
-        assert [copy.name for copy in erasure.copies(session, other)] == [old.name]
+        assert [copy.name for copy in erasure.copies(session, other, lead)] == [old.name]
     shutil.rmtree(old.parent)
 
 
@@ -371,25 +371,46 @@ def test_only_copies_holding_the_person_are_listed_and_deleted(sqlite_engine, ma
     with database.writing(sqlite_engine) as session:
         frozen = {"event_hash": "", "made_at": clock.now(), "made_by": lead.pseudonym, "file": b"zip"}
         session.add(Snapshot(study_id=study.id, event_number=1, sha256="a" * 64, **frozen))
-        assert erasure.copies(session, study) == []
+        assert erasure.copies(session, study, lead) == []
         erasure.erase(session, study, anna.pseudonym, sure(lead))
         session.add(Snapshot(study_id=study.id, event_number=99, sha256="b" * 64, **frozen))
     new = backup(sqlite_engine, "new.db")
 
     with database.writing(sqlite_engine) as session:
-        copies = {copy.name: copy for copy in erasure.copies(session, study)}
+        copies = {copy.name: copy for copy in erasure.copies(session, study, lead)}
         assert set(copies) == {"old.db", elsewhere.name, "CAPSULE.ZIP", "damaged.db", f"report {'a' * 12}"}
         assert copies["old.db"].path == old
         assert copies["old.db"].holds == (anna.pseudonym,)
         seen = [copy for copy in copies.values() if copy.path != old]
-        assert erasure.delete_copies(session, study, lead.pseudonym, seen) == 3
+        assert erasure.delete_copies(session, study, sure(lead), seen) == 3
         assert old.exists()
-        assert erasure.delete_copies(session, study, lead.pseudonym, copies.values()) == 1
-        assert [copy.path for copy in erasure.copies(session, study)] == [None]
-        assert erasure.delete_copies(session, study, lead.pseudonym, copies.values(), with_reports=True) == 1
+        assert erasure.delete_copies(session, study, sure(lead), copies.values()) == 1
+        assert [copy.path for copy in erasure.copies(session, study, lead)] == [None]
+        assert erasure.delete_copies(session, study, sure(lead), copies.values(), with_reports=True) == 1
         assert session.scalars(select(Snapshot.sha256)).all() == ["b" * 64]
     assert (old.exists(), capsule.exists(), new.exists(), foreign.exists()) == (False, False, True, True)
     shutil.rmtree(old.parent)
+
+
+@pytest.mark.parametrize("demo", [True, False])
+def test_no_lead_deletes_files_with_studies_of_others(sqlite_engine, make_study, demo):
+    with database.writing(sqlite_engine) as session:
+        make_study(session, title="Theirs")
+        study, lead, (anna, _) = make_study(session, title="Own")
+        study.demo = demo
+        frozen = {"event_hash": "", "made_at": clock.now(), "made_by": lead.pseudonym, "file": b"zip"}
+        session.add(Snapshot(study_id=study.id, event_number=1, sha256="a" * 64, **frozen))
+    path = backup(sqlite_engine, "old.db")
+    with database.writing(sqlite_engine) as session:
+        withdrawal.withdraw(session, study, anna.pseudonym, lead.pseudonym)
+
+    with database.writing(sqlite_engine) as session:
+        copies = {copy.name: copy for copy in erasure.copies(session, study, lead)}
+        assert copies["old.db"].path is None
+        assert "ask the administrator" in copies["old.db"].place
+        assert erasure.delete_copies(session, study, sure(lead), copies.values(), with_reports=True) == 1  # the report
+    assert path.exists()
+    shutil.rmtree(path.parent)
 
 
 @pytest.mark.parametrize("name", ["study.zip", "study.db.gz", "ratings.XLSX"])
@@ -403,7 +424,7 @@ def test_an_old_zip_of_packed_files_is_listed(sqlite_engine, make_study, name):
         erasure.erase(session, study, anna.pseudonym, sure(lead))
 
     with database.writing(sqlite_engine) as session:
-        holds = {copy.name: copy.holds for copy in erasure.copies(session, study)}
+        holds = {copy.name: copy.holds for copy in erasure.copies(session, study, lead)}
 
     assert holds["outer.zip"] == (anna.pseudonym,)
     shutil.rmtree(outer.parent)
@@ -424,7 +445,7 @@ def test_a_dump_begun_before_an_erasure_is_listed(sqlite_engine, make_study):
         (folder / f"{name}.dump.json").write_text(content)
 
     with database.reading(sqlite_engine) as session:
-        assert [(copy.name, copy.holds) for copy in erasure.copies(session, study)] == [
+        assert [(copy.name, copy.holds) for copy in erasure.copies(session, study, lead)] == [
             ("during.dump", (anna.pseudonym,))
         ]
 
@@ -447,9 +468,9 @@ def test_a_database_elsewhere_hides_no_copy(sqlite_engine, make_study, tmp_path,
     with database.writing(sqlite_engine) as session:
         erasure.erase(session, study, anna.pseudonym, sure(lead))
     with database.writing(sqlite_engine) as session:
-        assert {copy.path for copy in erasure.copies(session, study)} == {old, before, home / "link.db"}
+        assert {copy.path for copy in erasure.copies(session, study, lead)} == {old, before, home / "link.db"}
         with pytest.raises(NotAllowed, match="is a link to"):
-            erasure.delete_copies(session, study, lead.pseudonym, erasure.copies(session, study))
+            erasure.delete_copies(session, study, sure(lead), erasure.copies(session, study, lead))
     before.unlink(missing_ok=True)
 
 

@@ -27,10 +27,11 @@ from sqlmodel import Session
 from triptych import clock, settings
 from triptych.errors import NotAllowed, NotFound, TriptychError, UnsafeDatabase
 from triptych.operations import verify
+from triptych.people import roster
 from triptych.people.access_after_restore import WaysIn, keep_closed, ways_in
 from triptych.storage import database, events, foreign_parts, host, private, schema, sqlite_files, working, writes
 from triptych.storage.events import DEPARTURES, EventKind
-from triptych.storage.models import Event, Membership, Person, Role, Study
+from triptych.storage.models import Event, Person, Role, Study
 from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study.persons import Certainty, Who
 
@@ -174,10 +175,8 @@ def delete(backup: Backup) -> None:
 
 
 def may_restore(session: Session, who: Who) -> bool:
-    """Whether this lead leads every study of the database except the demo studies, so that nobody else loses work."""
-    led = select(Membership.study_id).where(Membership.person_id == who.person_id, Membership.role == Role.lead)
-    others = select(Study.id).where(~Study.demo, Study.id.not_in(led)).limit(1)
-    return writes.is_sqlite(session) and who.role == Role.lead and session.scalars(others).first() is None
+    """Whether a backup can be restored while the app runs, and this lead leads all studies that it would replace."""
+    return writes.is_sqlite(session) and who.role == Role.lead and roster.leads_everything(session, who.person_id)
 
 
 def restore_as(engine: Engine, name: str, certainty: Certainty) -> Restored:

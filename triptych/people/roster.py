@@ -297,6 +297,13 @@ def remove_lead(session: Session, study: Study, pseudonym: str, certainty: Certa
     return deleted
 
 
+def leads_everything(session: Session, person_id: int) -> bool:
+    """Whether this lead leads every study of the database except the demo studies, so that no other lead loses work."""
+    led = select(Membership.study_id).where(Membership.person_id == person_id, Membership.role == Role.lead)
+    others = select(Study.id).where(~Study.demo, Study.id.not_in(led)).limit(1)
+    return session.scalars(others).first() is None
+
+
 def _leads(session: Session, study: Study, able: bool = False) -> Sequence[int]:
     """Ids of the study's leads; `able`: only of those who can sign in."""
     query = select(Person.id).join(Membership, Membership.person_id == Person.id)

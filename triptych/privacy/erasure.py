@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from glob import escape
 from pathlib import Path
@@ -31,7 +31,7 @@ from triptych.storage.events import DEPARTURES, EventKind
 from triptych.storage.models import Assignment, Event, EventDetail, Membership, PanelIdentity, Person, Snapshot, Study
 from triptych.storage.wiping import Wiped
 from triptych.study import annotator_groups, lifecycle
-from triptych.study.persons import Certainty
+from triptych.study.persons import Certainty, Who
 
 WIPED_TABLES = (
     *("person", "panel_identity", "login", "invitation", "membership", "assignment", "submission", "rating"),
@@ -51,6 +51,8 @@ MAX_TEXTS, MAX_DATABASES = 2**28, 2**31  # bytes that an archive may take to sea
 DATABASES, ARCHIVES = {".db", ".sqlite"}, {".zip"}
 OPAQUE = {".dump", ".sql", ".backup", ".bak", ".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".7z"}
 PACKED = {*ARCHIVES, *OPAQUE, ".parquet", ".xlsx"}
+FOR_ADMINISTRATOR = "in the data folder, with studies that you do not lead: ask the administrator to delete it"
+PASSED_ON = "passed on: ask the recipient to replace it"
 SIGNATURE = b"SQLite format 3\0"
 
 
@@ -107,12 +109,13 @@ def wipe(engine: Engine) -> Wiped:
 class Copy:
     """A file, or a stored report (by its hash), that still contains people who have left.
 
-    Neither path nor hash: an archive that was published and cannot be deleted here.
+    Neither path nor hash: it cannot be deleted here, as an archive that was published.
     """
 
     name: str
     made_at: datetime
     holds: tuple[str, ...]
+    place: str
     path: Path | None = None
     sha256: str | None = None
 
@@ -127,12 +130,17 @@ class _Backup:
 BACKUP = TypeAdapter(_Backup)
 
 
-def copies(session: Session, study: Study) -> list[Copy]:
-    """Backups, capsules, reports and archives that contain somebody who withdrew or was erased, newest first."""
+def copies(session: Session, study: Study, who: Who) -> list[Copy]:
+    """Backups, capsules, reports and archives that contain somebody who withdrew or was erased, newest first.
+
+    Files also hold the work of other studies, so only a lead of them all gets their paths and may delete them.
+    """
     left = _left(session, study)
     if not left:
         return []
     in_files = _files_holding(settings.local_folder(), left, _earlier_names(session, study))
+    if not roster.leads_everything(session, who.person_id):
+        in_files = (replace(copy, place=FOR_ADMINISTRATOR, path=None) for copy in in_files)
     holding = [*in_files, *_reports(session, study, left), *_archives(session, study, left)]
     return sorted(holding, key=lambda copy: copy.made_at, reverse=True)
 
@@ -174,7 +182,7 @@ def _files_holding(home: Path, left: Mapping[str, Event], earlier: _EarlierNames
         before = [pseudonym for pseudonym, event in left.items() if made_at < event.at]
         holds = tuple(_held(path, left, before, earlier))
         if holds:
-            yield Copy(path.name, made_at, holds, path=path)
+            yield Copy(path.name, made_at, holds, str(path), path=path)
 
 
 def _made_at(path: Path) -> datetime:
@@ -248,7 +256,7 @@ def _reports(session: Session, study: Study, left: Mapping[str, Event]) -> Itera
     for sha256, made_at, number in session.execute(columns):
         holds = tuple(pseudonym for pseudonym, event in left.items() if event.number > number)
         if holds:
-            yield Copy(f"report {sha256[:12]}", made_at, holds, sha256=sha256)
+            yield Copy(f"report {sha256[:12]}", made_at, holds, "in the database", sha256=sha256)
 
 
 def _archives(session: Session, study: Study, left: Mapping[str, Event]) -> Iterator[Copy]:
@@ -258,18 +266,18 @@ def _archives(session: Session, study: Study, left: Mapping[str, Event]) -> Iter
     for number, at, new in session.execute(of_study):
         holds = tuple(pseudonym for pseudonym, event in left.items() if event.number > number)
         if holds:
-            yield Copy(f"archive {new['folder']} {new['sha256'][:12]}", at, holds)
+            yield Copy(f"archive {new['folder']} {new['sha256'][:12]}", at, holds, PASSED_ON)
 
 
 def delete_copies(
-    session: Session, study: Study, actor: str, seen: Collection[Copy], with_reports: bool = False
+    session: Session, study: Study, certainty: Certainty, seen: Collection[Copy], with_reports: bool = False
 ) -> int:
     """Delete those of `copies` that the lead has seen, and on request the reports; returns how many were deleted.
 
     Call `wipe` afterwards if reports were deleted. Raises NotAllowed if a file cannot be deleted.
     """
     study = lifecycle.lock(session, study.id)
-    found = [copy for copy in copies(session, study) if copy in seen]
+    found = [copy for copy in copies(session, study, certainty.who) if copy in seen]
     chosen = [copy for copy in found if copy.path is not None or (with_reports and copy.sha256 is not None)]
     frozen = Snapshot.sha256.in_(copy.sha256 for copy in chosen)
     session.execute(delete(Snapshot).where(Snapshot.study_id == study.id, frozen))
@@ -280,7 +288,7 @@ def delete_copies(
             _delete(copy.path)
     if chosen:
         new = {"copies": [copy.name for copy in chosen]}
-        events.record(session, study.id, EventKind.copies_deleted, actor, new=new)
+        events.record(session, study.id, EventKind.copies_deleted, certainty.who.pseudonym, new=new)
     return len(chosen)
 
 
