@@ -45,6 +45,7 @@ from triptych.storage import database, events
 from triptych.storage.models import (
     Assignment,
     Event,
+    EventDetail,
     Explanation,
     Highlight,
     Item,
@@ -114,6 +115,19 @@ def test_only_the_people_table_holds_names(imported):
     assert set(frame.ratings["annotator"].astype(str)) == {person.pseudonym for person in people}
     details = session.scalars(select(Event.actor).where(Event.study_id == study.id)).all()
     assert "w1" not in str(details)
+
+
+def test_the_log_names_no_imported_file(imported):
+    """A file of one annotator is often named after them."""
+    file = read(ROWS, "Wilhelmina-ratings.csv")
+    study, _, session = imported(
+        assemble([file], import_ratings.asked_as_proposed("Imported", [file], import_ratings.proposed([file])))
+    )
+
+    events.write_pending(session)
+    logged = session.scalars(select(EventDetail.new).join(Event).where(Event.study_id == study.id)).all()
+    assert {"files": 1}.items() <= next(new for new in logged if "files" in new).items()
+    assert "Wilhelmina" not in str(logged)
 
 
 def test_a_judge_counts_only_on_request(imported):

@@ -187,7 +187,7 @@ class WorkWriter:
         rows, slots = self._work(people)
         excluded = sorted(person.pseudonym for (_, name), person in people.items() if name in self.ratings.excluded)
         joined = sorted(person.pseudonym for person in people.values())
-        new = self.ratings.counts() | {"files": list(self.ratings.files), "joined": joined, "excluded": excluded}
+        new = self.ratings.counts() | {"files": self.ratings.files, "joined": joined, "excluded": excluded}
         record = partial(events.record, self.session, self.study.id)
         record(EventKind.ratings_imported, actor, new=new | {"stays_open": bool(self.raters)})
         for group in dict.fromkeys(self.ratings.annotator_groups.values()):

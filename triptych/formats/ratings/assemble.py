@@ -113,14 +113,14 @@ class ItemWork:
 
 @dataclass(frozen=True)
 class Assembled:
-    """Everything that will be imported, and all problems. annotator_groups: annotator's name → group."""
+    """Everything that will be imported, and all problems. files: their number; annotator_groups: name → group."""
 
     asked: Asked
     items: tuple[ItemDraft, ...]
     works: tuple[ItemWork, ...]
     excluded: dict[str, str]
     problems: tuple[Problem, ...]
-    files: tuple[str, ...]
+    files: int
     annotator_groups: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -439,9 +439,8 @@ class _Builder:
         if not works and not self.findings.has_errors:
             self.findings.error("There are no ratings left to import.")
         excluded = {name: reason for file in self.files for name, reason in file.excluded.items()}
-        names = tuple(file.name for file in self.files)
         groups = {name: group for file in self.files for name, group in file.annotator_groups.items()}
-        return Assembled(self.asked, items, works, excluded, self.findings.finish(), names, groups)
+        return Assembled(self.asked, items, works, excluded, self.findings.finish(), len(self.files), groups)
 
     def _check_repeats(self, works: Sequence[ItemWork]) -> None:
         first = {(work.kind, work.annotator, work.item) for work in works if not work.of}
