@@ -33,6 +33,7 @@ from triptych.formats.writers import FORMATS, task
 from triptych.formats.writers.codebook import COLUMNS
 from triptych.formats.writers.model import EVERYTHING, ExportOptions, FinishedCandidate, FinishedTurn
 from triptych.formats.writers.tables import ANNOTATIONS_HEADER, ITEMS_HEADER
+from triptych.privacy import withdrawal
 from triptych.storage import database
 from triptych.storage.models import Assignment, AssignmentState, Membership, Role, System
 from triptych.study import lifecycle
@@ -105,6 +106,16 @@ def test_every_export_names_its_design_and_last_event(filled, key):
     assert [criterion["key"] for criterion in codebook["criteria"]] == ["fluency", "verdict"]
     assert {row["annotator"] for row in table(files["annotations.csv"])} == {who.pseudonym for who in people}
     assert set(files) - {"README.md", "codebook.json", "annotations.csv"}
+
+
+def test_an_export_says_what_it_holds_of_leavers(filled):
+    session, study, lead, people = filled
+    withdrawal.withdraw(session, study, people[0].pseudonym, lead.pseudonym)
+
+    files = unzipped(session, study, "csv")
+
+    assert people[0].pseudonym in files["ratings.csv"].decode()
+    assert "Their ratings are, unless the consent text promised to delete them." in files["README.md"].decode()
 
 
 @pytest.mark.parametrize("key", FORMATS)

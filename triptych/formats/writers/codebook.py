@@ -52,7 +52,10 @@ BLIND = (
     "unblinding contain their names."
 )
 NAMED = "This study was unblinded: systems appear under their names."
-PEOPLE = "Annotators appear under pseudonyms. People who withdrew or were erased are not in the data."
+PEOPLE = (
+    "Annotators appear under pseudonyms. Texts of people who withdrew or were erased are not in the data. Their "
+    "ratings are, unless the consent text promised to delete them."
+)
 README = """# {title}: {slug}
 
 An export of Triptych {version}, a program for human evaluation of generated text.
