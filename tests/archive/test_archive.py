@@ -255,4 +255,8 @@ def test_consent_of_an_earlier_version_keeps_its_hash(sqlite_engine, make_study)
         study, *_ = make_study(session)
         consent = settings_of(study).consent.model_copy(update={"text": "Agree?"})
         before = hashlib.sha256(b"keep\nAgree?").hexdigest()[:12]
-        assert consent.version == before != consent.model_copy(update={"sharing": "nothing"}).version
+        assert consent.version == before
+        for sharing in ("nothing", "ratings", "texts"):  # a text that ends in the same word asks something else
+            asked = consent.model_copy(update={"sharing": sharing})
+            assert asked.version != before
+            assert asked.version != consent.model_copy(update={"text": f"Agree?\n{sharing}"}).version

@@ -81,7 +81,7 @@ class Consent(SettingsPart):
     @property
     def version(self) -> str:
         """Version of the text, so that a stored consent identifies the text that was agreed to."""
-        shared = "" if self.sharing == "not_asked" else f"\n{self.sharing}"
+        shared = "" if self.sharing == "not_asked" else f"\0{self.sharing}"  # no text contains this character
         return hashlib.sha256(f"{self.after_withdrawal}\n{self.text}{shared}".encode()).hexdigest()[:12]
 
 
