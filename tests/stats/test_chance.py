@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from triptych.stats.chance import fleiss, gwet, weight_table
 from triptych.stats.coefficients import agreement_table
 from triptych.stats.counts import UnitCounts
-from triptych.stats.pairs import annotator_pairs, pair_means
+from triptych.stats.pairs import TOO_MANY, annotator_pairs, pair_means
 from triptych.stats.undefined import Undefined, UndefinedStatistic
 
 ORACLES = Path(__file__).parents[1] / "oracles"
@@ -199,6 +199,13 @@ def test_each_pair_is_what_its_two_columns_say(ratings):
 def test_pairs_are_in_the_order_of_names():
     pairs = annotator_pairs([0, 0, 0], ["c", "a", "b"], [1, 2, 3])
     assert [(pair.first, pair.second) for pair in pairs] == [("a", "b"), ("a", "c"), ("b", "c")]
+
+
+@pytest.mark.parametrize(("units", "annotators"), [(1, 500), (40_000, 40)])
+def test_too_many_pairs_of_annotators_are_not_compared(units, annotators):
+    """Thousands of annotators of the same items, or dozens of very many, took gigabytes and minutes."""
+    columns = np.repeat(np.arange(units), annotators), np.tile(np.arange(annotators), units)
+    assert attempt(annotator_pairs, *columns, np.ones(units * annotators)) == Undefined(TOO_MANY)
 
 
 def test_a_constant_annotator_has_kappa_but_no_correlation():

@@ -74,7 +74,7 @@ class StudyAnalysis(StudyNumbers):
     def systems(self) -> list[int]:
         return self.frame.systems
 
-    @property
+    @cached_property
     def people_names(self) -> list[str]:
         return self.annotator_names.tolist()
 
@@ -86,7 +86,7 @@ class StudyAnalysis(StudyNumbers):
     def margins(self) -> Mapping[str, float]:
         return self.frame.settings.preregistration.margins
 
-    @property
+    @cached_property
     def groups(self) -> Mapping[str, str]:
         """Annotator → their group; empty if all are in the same group."""
         groups = self.frame.settings.annotator_groups

@@ -258,7 +258,7 @@ class Rubric(RubricPart):
     guidelines: tuple[Section, ...] = ()
     worked_example: RatedItem | None = None
     content_note: str = ""
-    criteria: Annotated[tuple[Criterion, ...], once("criterion key")] = Field(min_length=1)
+    criteria: Annotated[tuple[Criterion, ...], once("criterion key")] = Field(min_length=1, max_length=50)
     explanation: ExplanationRule = ExplanationRule()
     highlights: Annotated[tuple[HighlightLabel, ...], once("highlight label")] = Field(default=(), max_length=9)
     skip: SetAside | None = SetAside(

@@ -14,6 +14,8 @@ from .undefined import Undefined, UndefinedStatistic
 
 RATED_TWICE = "Not defined: an annotator rated an item twice; keep one of the two ratings."
 NO_CORRELATION = "Not defined: one of the two annotators gave the same rating everywhere."
+MOST_PAIRS, MOST_PAIRED_RATINGS = 100_000, 20_000_000  # what takes some seconds and some hundred MB
+TOO_MANY = f"Not defined: more than {MOST_PAIRS:,} pairs of annotators."
 _ROUNDING = 1e-12
 
 
@@ -54,7 +56,8 @@ def annotator_pairs(
     """Every pair of annotators with a unit in common, in the order of their names.
 
     units, annotators: (n,) labels; values: (n,) numbers, NaN = missing; weights, scale: for Cohen's kappa, as in
-    `chance`. Raises UndefinedStatistic when no unit was rated by two annotators, or one annotator rated a unit twice.
+    `chance`. Raises UndefinedStatistic when no unit was rated by two annotators, one annotator rated a unit twice,
+    or there are more pairs than can be compared.
     """
     ratings, labels, raters = numbers(values, units, annotators)
     rater, names = named(raters)
@@ -62,10 +65,15 @@ def annotator_pairs(
     ratings, rater = ratings[shared], rater[shared]
     if len(np.unique(unit * len(names) + rater)) < len(unit):
         raise UndefinedStatistic(RATED_TWICE)
+    sizes = np.bincount(unit)
+    if (sizes * (sizes - 1) // 2).sum() > MOST_PAIRED_RATINGS:
+        raise UndefinedStatistic(TOO_MANY)
     first, second = together(unit)
     turned = rater[first] > rater[second]
     first, second = np.where(turned, second, first), np.where(turned, first, second)
     key, pair = np.unique(rater[first] * len(names) + rater[second], return_inverse=True)
+    if len(key) > MOST_PAIRS:
+        raise UndefinedStatistic(TOO_MANY)
     n = np.bincount(pair)
     value, domain = value_codes(ratings, scale)
     columns = (

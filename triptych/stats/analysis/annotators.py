@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -237,19 +237,21 @@ def looks(workers: Iterable[Worker], every: Sequence[Ratings], names: Sequence[s
         or_undefined(drifts, *columns, together.item, together.annotator, together.at) if timed else NO_TIMES,
         or_undefined(missing_rates, marked_missing.astype(float), annotator),
     )
+    rows_by_code, code_of = tuple(map(_by_annotator, diagnostics)), {name: code for code, name in enumerate(names)}
     for worker in workers:
-        code = names.index(worker.annotator)
-        agreement, severity, equal, drift, missing = (_of_annotator(rows, code) for rows in diagnostics)
+        code = code_of[worker.annotator]
+        agreement, severity, equal, drift, missing = (
+            rows if isinstance(rows, Undefined) else rows.get(code, TOO_FEW) for rows in rows_by_code
+        )
         flags = tuple(_flags(agreement, severity, equal, drift, missing))
         yield AnnotatorLook(*worker, agreement, severity, equal, drift, missing, flags)
 
 
-def _of_annotator(rows: Sequence[Any] | Undefined, code: int) -> Any:
-    """The row of one annotator among a diagnostic's rows, or the reason why there is none."""
+def _by_annotator(rows: Sequence[Any] | Undefined) -> Mapping[int, Any] | Undefined:
+    """A diagnostic's rows by the annotator's code, or the reason why there are none."""
     if isinstance(rows, Undefined):
         return rows
-    by_code = (row for row in rows if getattr(row, "annotator", getattr(row, "label", None)) == code)
-    return next(by_code, TOO_FEW)
+    return {row.annotator if hasattr(row, "annotator") else row.label: row for row in rows}
 
 
 def _equal_ratings(every: Sequence[Ratings], timed: bool) -> tuple[StraightLining, ...] | Undefined:

@@ -31,6 +31,7 @@ from .systems import CriterionNumbers, SystemResult
 AS_CATEGORY, SET_APART = "with missing as a category: ", "without options set apart: "
 NO_ANSWER = Undefined("Not defined: every answer is marked missing.")
 LETTERS = "ABCDEF"  # of responses on screen
+MOST_LISTED_PAIRS = 1_225  # of 50 annotators; of more, a report holds the means only
 NO_TIME = Undefined("Not defined: no active time is known.")
 
 
@@ -188,7 +189,7 @@ def _people(people: PeopleOf, nominal: bool) -> Iterator[Number]:
         for without in people.without_each:
             yield from Place("without annotator", key, without.annotator).all(tables.WITHOUT, without)
     pairs = () if isinstance(people.pairs, Undefined) else people.pairs
-    for pair in pairs:
+    for pair in pairs if len(pairs) <= MOST_LISTED_PAIRS else ():
         place = Place("annotator pairs", key, pair.first, pair.second)
         yield from place.all(tables.NOMINAL_PAIR if nominal else tables.PAIR, pair)
     place = Place("annotator pairs", key)
