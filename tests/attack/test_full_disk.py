@@ -6,16 +6,18 @@ import asyncio
 import resource
 import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import aiohttp
 import pytest
+from sqlalchemy import Engine
 
 from bench.client import PageFailed, PageSession
 from bench.server import running_app
 from bench.world import build_world
 from triptych.storage import database, schema, sqlite_files
-from triptych.storage.unavailable import FULL, UNREACHABLE, DatabaseUnavailable
+from triptych.storage.unavailable import FULL, UNREACHABLE, DatabaseBusy, DatabaseUnavailable
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="prlimit is a call of Linux")
 EVERYTHING = resource.RLIM_INFINITY
@@ -97,3 +99,31 @@ def test_an_upgrade_without_room_leaves_no_half_copy(tmp_path, monkeypatch):
     assert unfinished.endswith(".part.db")
     assert not list(tmp_path.glob("*-before-*"))
     assert schema.stored_version(engine) == "0013"
+
+
+def test_a_failed_upgrade_keeps_what_another_program_stores(tmp_path, monkeypatch, caplog):
+    """It has held the file since the copy was made."""
+    path = tmp_path / "triptych.db"
+    engine = database.open_engine(f"sqlite:///{path}")
+    schema.create_version(engine, "0013")
+    engine.dispose()
+    monkeypatch.setitem(database.PRAGMAS, "busy_timeout", 0)
+    upgrade = schema.upgrade
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+
+        def blocked(engine: Engine) -> None:
+            other.execute("BEGIN IMMEDIATE")
+            other.execute("INSERT INTO setting VALUES ('note', 'of another program')")
+            try:
+                upgrade(engine)
+            finally:
+                other.execute("COMMIT")
+
+        monkeypatch.setattr(schema, "upgrade", blocked)
+        with pytest.raises(DatabaseBusy):
+            schema.migrate(engine)
+        engine.dispose()
+
+        assert other.execute("SELECT value FROM setting").fetchall() == [("of another program",)]
+    [copy] = tmp_path.glob("*-before-*.db")
+    assert copy.name in caplog.text

@@ -6,18 +6,18 @@ import json
 import sqlite3
 import uuid
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import Engine, inspect, text
+from sqlalchemy import Connection, Engine, inspect, text
 
-from triptych import clock
 from triptych.storage import database, schema
 from triptych.storage.database import writing
-from triptych.storage.models import Base, Person
+from triptych.storage.models import Base
 
 
 @pytest.fixture
@@ -98,22 +98,28 @@ def test_a_migration_that_copies_a_table_keeps_references(sqlite_engine, make_st
     older.dispose()
 
 
-def test_a_failed_migration_leaves_the_file_and_a_backup(sqlite_engine, tmp_path, monkeypatch):
-    with writing(sqlite_engine) as session:
-        session.add(Person(pseudonym="A-1", created_at=clock.now()))
-    monkeypatch.setattr(schema, "HEAD", "9999")
+@pytest.mark.parametrize("version", [f"{number:04}" for number in range(1, int(schema.HEAD))])
+def test_a_failed_upgrade_from_any_version_changes_nothing(tmp_path, monkeypatch, version):
+    """All migrations are one transaction, whatever Alembic and SQLite do about changes of tables."""
+    engine = database.open_engine(f"sqlite:///{tmp_path / 'old.db'}")
+    schema.create_version(engine, version)
+    with engine.begin() as connection:
+        connection.execute(text("INSERT INTO setting VALUES ('note', 'a row')"))
 
-    def break_half_way(engine):
-        with engine.begin() as connection:
-            connection.execute(text("DROP TABLE rating"))
+    def fail(connection: Connection) -> None:
+        assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar() == schema.HEAD
         raise RuntimeError("half way")
 
-    monkeypatch.setattr(schema, "upgrade", break_half_way)
+    def content() -> list[str]:
+        with closing(sqlite3.connect(tmp_path / "old.db")) as file:
+            return list(file.iterdump())
+
+    before = content()
+    monkeypatch.setattr(schema, "_record_baselines", fail)
 
     with pytest.raises(RuntimeError, match="half way"):
-        schema.migrate(sqlite_engine)
+        schema.migrate(engine)
 
-    with sqlite3.connect(tmp_path / "triptych.db") as raw:
-        assert raw.execute("SELECT pseudonym FROM person").fetchall() == [("A-1",)]
-        assert raw.execute("SELECT count(*) FROM rating").fetchone() == (0,)
-    assert len(list(tmp_path.glob("triptych-before-9999-*.db"))) == 1
+    engine.dispose()
+    assert content() == before
+    assert len(list(tmp_path.glob("old-before-*.db"))) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import sqlite3
@@ -49,6 +50,7 @@ VERSION = Table(
 )
 MIGRATING = 7226  # number of PostgreSQL's advisory lock for migrations
 NAMED_PLACES = 10  # unreadable values in one message
+log = logging.getLogger("triptych.storage.schema")
 _alembic_lock = threading.Lock()  # it keeps the connection that it migrates in a global
 
 
@@ -119,9 +121,9 @@ def _version(connection: Connection) -> str | None:
 
 
 def migrate(engine: Engine) -> None:
-    """Upgrades the database to this program's schema, after a backup; if that fails, the old file is restored.
+    """Upgrades the database to this program's schema, after a copy; an upgrade that fails changes nothing.
 
-    Raises UnsafeDatabase for a database of a newer program.
+    Raises UnsafeDatabase for a database of a newer program, DatabaseUnavailable.
     """
     if engine.dialect.name == "sqlite" and not sqlite_path(str(engine.url)).exists():
         # SQLite itself would give the group no permissions, whatever the umask allows
@@ -133,13 +135,12 @@ def migrate(engine: Engine) -> None:
     if engine.dialect.name != "sqlite" or version is None:
         upgrade(engine)
         return
-    path = sqlite_path(str(engine.url))
-    saved = _saved_before(path)
+    saved = _saved_before(sqlite_path(str(engine.url)))
     try:
         upgrade(engine)
     except Exception:
-        engine.dispose()
-        copy_sqlite(saved, path)
+        # one transaction, so the copy is not put back: another program may have stored something since
+        log.error("The upgrade failed and changed nothing. The copy from before it is next to the file: %s", saved.name)
         raise
 
 
@@ -160,8 +161,8 @@ def _saved_before(path: Path) -> Path:
 
 
 def upgrade(engine: Engine) -> None:
-    """Creates the tables, or upgrades them without a backup."""
-    with _migrating(engine) as connection:
+    """Creates the tables, or upgrades them without a copy. Raises DatabaseUnavailable."""
+    with explained(), _migrating(engine) as connection:
         version = _version(connection)
         if version is None:
             _create(connection)
