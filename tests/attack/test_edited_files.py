@@ -216,18 +216,6 @@ FUNCTION = "CREATE FUNCTION public.f(integer) RETURNS boolean LANGUAGE sql IMMUT
             "access method 'own'",
         ),
         (
-            "ALTER TABLE public.entry_attempt ALTER passed SET DEFAULT true",
-            "default of 'entry_attempt.passed'",
-        ),
-        (
-            "ALTER TABLE public.membership ALTER excluded_reason TYPE name",
-            "other type of 'membership.excluded_reason'",
-        ),
-        (
-            "ALTER TABLE public.membership ALTER joined_at TYPE timestamptz(0)",
-            "other type of 'membership.joined_at'",
-        ),
-        (
             "CREATE FUNCTION public.length(varchar) RETURNS integer LANGUAGE sql AS 'SELECT 1'",
             "function 'length(character varying)'",
         ),
@@ -248,6 +236,49 @@ def test_verify_names_what_changes_or_hides_rows_of_postgres(postgres_engine, ma
         differences = verify.verify(session, session.get_one(Study, study.id)).differences
 
     assert f"The database has the {part}, which this program never creates." in differences
+
+
+@pytest.mark.parametrize(
+    ("table", "edit"),
+    [
+        ("entry_attempt", "ALTER passed SET DEFAULT true"),
+        ("criterion", "ALTER id SET DEFAULT nextval('public.rating_id_seq') * 2"),
+        ("membership", "ALTER excluded_reason TYPE name"),
+        ("membership", "ALTER joined_at TYPE timestamptz(0)"),
+        ("criterion", "ALTER step TYPE integer"),
+        ("person", "ALTER pseudonym DROP NOT NULL"),
+        ("rating", "ADD mark integer"),
+        ("explanation", "DROP CONSTRAINT explanation_rating_id_fkey"),
+        (
+            "explanation",
+            "DROP CONSTRAINT explanation_rating_id_fkey, ADD FOREIGN KEY (rating_id) REFERENCES public.rating "
+            "ON DELETE CASCADE NOT VALID",
+        ),
+        ("submission", "DROP CONSTRAINT submission_assignment_id_version_key"),
+        ("item", "DROP CONSTRAINT ck_never_over_assigned"),
+    ],
+)
+def test_verify_names_a_table_of_postgres_in_another_form(postgres_engine, make_study, table, edit):
+    """It may round what the app writes, and without a foreign key an erasure leaves explanations behind."""
+    with writing(postgres_engine) as session:
+        study, *_ = make_study(session)
+    reader = "SET LOCAL search_path = other, public; SET LOCAL ROLE pg_read_all_data"
+
+    with rolled_back(postgres_engine, f"CREATE SCHEMA other; ALTER TABLE public.{table} {edit}; {reader}") as session:
+        differences = verify.verify(session, session.get_one(Study, study.id)).differences
+
+    assert f"The database has the table {table!r} in a form which this program never creates." in differences
+
+
+def test_verify_names_a_foreign_key_that_is_switched_off(postgres_engine, make_study):
+    """An erasure would leave explanations of deleted ratings behind."""
+    with writing(postgres_engine) as session:
+        study, *_ = make_study(session)
+
+    with rolled_back(postgres_engine, "ALTER TABLE explanation DISABLE TRIGGER ALL") as session:
+        differences = verify.verify(session, session.get_one(Study, study.id)).differences
+
+    assert any("has the trigger 'RI_ConstraintTrigger_" in line for line in differences)
 
 
 @pytest.mark.parametrize(

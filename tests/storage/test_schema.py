@@ -15,7 +15,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, Engine, inspect, text
 
-from triptych.storage import database, schema
+from triptych.storage import database, foreign_parts, schema
 from triptych.storage.database import writing
 from triptych.storage.models import Base
 
@@ -58,6 +58,7 @@ def test_the_migrations_make_exactly_the_tables_of_the_models(migrated_engine):
     with migrated_engine.connect() as connection:
         context = MigrationContext.configure(connection)
         assert compare_metadata(context, Base.metadata) == []
+        assert foreign_parts.in_database(connection) == []
 
 
 def test_a_new_database_has_the_schema_of_a_migrated_one(migrated_engine, engine):

@@ -5,37 +5,35 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, StaticPool, create_engine, text
+from sqlalchemy import CheckConstraint, Connection, Engine, StaticPool, Table, create_engine, text
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.schema import CreateTable
 
 from triptych.storage.models import Base
 from triptych.storage.schema import HEAD, VERSION, create_version, upgrade
 from triptych.storage.sqlite_files import MAX_STEPS, unchanged
 
 _Fragments = Counter[tuple[str, str, str]]
-# From the catalogs, since information_schema hides from a role what it may not change. PostgreSQL's own functions and
-# operators have numbers below 16384, and pg_depend does not list what depends on them.
-_IN_POSTGRES = """
+# from the catalogs, since information_schema hides from a role what it may not change
+_OURS = """
 WITH ours AS (
     SELECT tableoid, oid, relname, relkind, relrowsecurity, relpersistence FROM pg_class
     WHERE oid IN (SELECT to_regclass(name) FROM unnest(CAST(:tables AS text[])) AS name)
 )
-SELECT 'trigger', tgname FROM pg_trigger JOIN ours ON tgrelid = ours.oid WHERE NOT tgisinternal
+"""
+# PostgreSQL's own functions and operators have numbers below 16384, and pg_depend does not list what depends on them
+_IN_POSTGRES = """
+SELECT 'trigger', tgname FROM pg_trigger JOIN ours ON tgrelid = ours.oid
+    WHERE NOT tgisinternal OR tgenabled <> 'O' -- those of foreign keys, which delete rows with their parents
 UNION SELECT 'rule', rulename FROM pg_rewrite JOIN ours ON ev_class = ours.oid WHERE relkind = 'r'
 UNION SELECT 'policy', polname FROM pg_policy JOIN ours ON polrelid = ours.oid
 UNION SELECT 'row security of', relname FROM ours WHERE relrowsecurity
 UNION SELECT 'unlogged table', relname FROM ours WHERE relpersistence <> 'p' -- a crash empties it
-UNION SELECT 'default of', format('%s.%s', relname, attname) FROM ours JOIN pg_attribute ON attrelid = ours.oid
-    JOIN pg_attrdef ON (adrelid, adnum) = (attrelid, attnum)
-    WHERE attgenerated <> '' OR pg_get_expr(adbin, adrelid) NOT LIKE 'nextval(%'
--- some types shorten what is stored in them without an error
-UNION SELECT 'other type of', format('%s.%s', relname, attname) FROM ours JOIN pg_attribute ON attrelid = ours.oid
-    WHERE attnum > 0 AND NOT attisdropped AND format_type(atttypid, atttypmod) NOT IN ('boolean', 'bytea',
-        'character varying', 'character varying(32)', 'double precision', 'integer', 'json', 'timestamp with time zone')
 UNION SELECT 'child table', child.relname FROM pg_inherits JOIN ours ON inhparent = ours.oid
     JOIN pg_class AS child ON child.oid = inhrelid
 UNION SELECT CASE relkind WHEN 'p' THEN 'partitioned table' WHEN 'f' THEN 'foreign table' ELSE 'view' END, relname
@@ -58,10 +56,22 @@ UNION SELECT 'search path', pg_catalog.current_setting('search_path')
     WHERE (pg_catalog.current_schemas(true))[1] OPERATOR(pg_catalog.<>) 'pg_catalog'
 ORDER BY 1 DESC, 2
 """
+# PostgreSQL rewrites what a CHECK compares; it changes no row, so those of a table are only counted
+_FORMS_IN_POSTGRES = """
+SELECT relname, concat_ws(' ', attname, format_type(atttypid, atttypmod), CASE WHEN attnotnull THEN 'NOT NULL' END,
+        pg_get_expr(adbin, adrelid))
+    FROM ours JOIN pg_attribute ON attrelid = ours.oid LEFT JOIN pg_attrdef ON (adrelid, adnum) = (attrelid, attnum)
+    WHERE attnum > 0 AND NOT attisdropped
+UNION ALL SELECT relname, CASE contype WHEN 'c' THEN 'CHECK' ELSE pg_get_constraintdef(rule.oid) END
+    FROM ours JOIN pg_constraint AS rule ON conrelid = ours.oid WHERE contype <> 'n'
+"""
+_SEQUENCE = re.compile(r"nextval\('[^']+'::regclass\)")
+OUR_TABLES = {("table", name) for name in (*Base.metadata.tables, VERSION.name)}
+_TABLES = {"tables": [name for _, name in OUR_TABLES]}
 _QUERIES = {
     # with writable_schema a type can be in capitals
     "sqlite": text("SELECT type, name FROM sqlite_master WHERE type NOT IN ('table', 'index') ORDER BY name"),
-    "postgresql": text(_IN_POSTGRES).bindparams(tables=[*Base.metadata.tables, VERSION.name]),
+    "postgresql": text(_OURS + _IN_POSTGRES).bindparams(**_TABLES),
 }
 
 
@@ -76,13 +86,47 @@ def in_database(connection: Connection) -> list[str]:
     if connection.dialect.name == "sqlite":
         tables = _differing(_fragments(connection.exec_driver_sql(_SCHEMA)), HEAD)
         found += _sentences(part for part in tables if part in OUR_TABLES)
+    else:
+        theirs, ours = _forms(connection), _forms_of_models()
+        found += _sentences({part[:2] for part in (theirs - ours) + (ours - theirs)})
     return found
+
+
+def _forms(connection: Connection) -> _Fragments:
+    """How often each ("table", name, column or constraint) is in PostgreSQL; our sequences as `nextval`."""
+    parts = connection.execute(text(_OURS + _FORMS_IN_POSTGRES).bindparams(**_TABLES))
+    return Counter(("table", name, _plain(_SEQUENCE.sub("nextval", part))) for name, part in parts)
+
+
+@cache
+def _forms_of_models() -> _Fragments:
+    """As `_forms`, of the tables that this program makes."""
+    tables = (*Base.metadata.tables.values(), VERSION)
+    return Counter(("table", table.name, _plain(part)) for table in tables for part in _form(table))
+
+
+def _form(table: Table) -> Iterator[str]:
+    """The columns and constraints of one of our tables, as PostgreSQL would list them."""
+    dialect = postgresql.dialect()
+    compiler = dialect.ddl_compiler(dialect, CreateTable(table))
+    for column in table.columns:
+        kind = column.type.compile(dialect).lower()
+        kind = kind.replace("varchar", "character varying").replace("float", "double precision")
+        sequence = "nextval" if column is table.autoincrement_column else ""
+        yield f"{column.name} {kind} {'' if column.nullable else 'NOT NULL'} {sequence}"
+    for rule in table.constraints:
+        is_check = isinstance(rule, CheckConstraint)
+        yield "CHECK" if is_check else compiler.process(rule).removeprefix(f"CONSTRAINT {rule.name} ")
+
+
+def _plain(part: str) -> str:
+    """Without the spaces and quotes that only one of the two writes."""
+    return re.sub('[ "]', "", part)
 
 
 _SCHEMA = "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name"
 _FRAGMENT_ENDS = re.compile("[(),]")
 LONGEST_STATEMENT = 10_000  # characters that define a table
-OUR_TABLES = {("table", name) for name in (*Base.metadata.tables, VERSION.name)}
 
 
 def in_file(path: Path, version: str) -> list[str]:
