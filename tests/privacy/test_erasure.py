@@ -49,7 +49,7 @@ from triptych.study.settings import settings_of
 
 NAME, EMAIL, PANEL = "Wilhelmina Zauberberg", "wilhelmina@zauberberg.example", "5f1c0ffee5f1c0ffee"
 WORDS, COMMENT, NOTE = "rude qwxplain", "marked zwcomment", "note vkwritten"
-DRAFT, ABOUT = "draft jjdrafted", "why pqexcluded"
+DRAFT, ABOUT, GROUP = "draft jjdrafted", "why pqexcluded", "xyexperts"
 TRACES = [NAME, "zauberberg", PANEL, *(words.split()[1] for words in (WORDS, COMMENT, NOTE, DRAFT, ABOUT))]
 
 
@@ -147,7 +147,7 @@ def test_erasure_takes_the_person_out_of_their_group(engine, full):
     study, lead, annotator = full
     with database.writing(engine) as session:
         other = next(p for p in session.scalars(select(Person.pseudonym)) if p != annotator.pseudonym)
-        for people, group in (((annotator.pseudonym, other), "expert"), ((other,), "crowd")):
+        for people, group in (((annotator.pseudonym, other), GROUP), ((other,), "crowd")):
             annotator_groups.set_group(session, study, people, group, lead.pseudonym)
             session.commit()
         copy = duplicate.duplicate(session, session.get_one(Study, study.id), "A copy", lead)
@@ -155,7 +155,9 @@ def test_erasure_takes_the_person_out_of_their_group(engine, full):
 
     with database.writing(engine) as session:
         erasure.erase(session, study, annotator.pseudonym, sure(lead))
+    assert erasure.wipe(engine) == Wiped.done
 
+    assert GROUP.encode() not in files_of(engine)
     with database.reading(engine) as session:
         stored = session.get_one(Study, study.id)
         assert settings_of(stored).annotator_groups == {other: "crowd"}
