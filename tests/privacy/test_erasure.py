@@ -432,6 +432,34 @@ def test_an_old_zip_of_packed_files_is_listed(sqlite_engine, make_study, name):
     shutil.rmtree(outer.parent)
 
 
+def test_a_copy_with_its_write_ahead_log_is_listed(sqlite_engine, make_study):
+    """As people copy the files while the app runs: the newest rows are in the log alone."""
+    with sqlite_engine.connect() as connection:
+        in_use = database.sqlite_path(str(sqlite_engine.url))
+        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        with database.writing(sqlite_engine) as session:
+            study, lead, (anna, _) = make_study(session)
+        for ending in ("", "-wal"):
+            shutil.copy(f"{in_use}{ending}", in_use.with_name(f"copy.db{ending}"))
+    shutil.copy(f"{in_use}-wal", in_use.with_name("alone.db-wal"))
+    with zipfile.ZipFile(in_use.with_name("packed.zip"), "w") as archive:
+        for ending in ("", "-wal"):
+            archive.write(in_use.with_name(f"copy.db{ending}"))
+    assert anna.pseudonym.encode() not in in_use.with_name("copy.db").read_bytes()
+    with database.writing(sqlite_engine) as session:
+        erasure.erase(session, study, anna.pseudonym, sure(lead))
+
+    with database.writing(sqlite_engine) as session:
+        copies = erasure.copies(session, study)
+        erasure.delete_copies(session, study, lead.pseudonym, [copy for copy in copies if copy.name != "copy.db-wal"])
+
+    assert {copy.name for copy in copies} == {"copy.db", "copy.db-wal", "alone.db-wal", "packed.zip"}
+    assert {copy.holds for copy in copies} == {(anna.pseudonym,)}
+    assert [path for name in ("copy", "alone", "packed") for path in in_use.parent.glob(f"{name}.*")] == []
+    with database.reading(sqlite_engine) as session:
+        assert erasure.copies(session, study) == []
+
+
 def test_a_dump_begun_before_an_erasure_is_listed(sqlite_engine, make_study):
     """It shows the state in which it was begun, however long it took."""
     with database.writing(sqlite_engine) as session:

@@ -53,6 +53,7 @@ PACKED = {*ARCHIVES, *OPAQUE, ".parquet", ".xlsx"}
 FOR_ADMINISTRATOR = "in the data folder, with studies that you do not lead: ask the administrator to delete it"
 PASSED_ON = "passed on: ask the recipient to replace it"
 SIGNATURE = b"SQLite format 3\0"
+JOURNALS = ("-wal", "-journal")  # next to an SQLite file, with rows that are not in it yet
 
 
 def erase(session: Session, study: Study, pseudonym: str, certainty: Certainty) -> int:
@@ -174,9 +175,10 @@ def _earlier_names(session: Session, study: Study) -> _EarlierNames:
 def _files_holding(home: Path, left: Mapping[str, Event], earlier: _EarlierNames) -> Iterator[Copy]:
     in_use = database.sqlite_path(settings.database_url())
     # the database may be in another folder, with copies that were made before updates next to it
-    files = {*home.glob("*"), *home.glob("backups/**/*"), *in_use.parent.glob(f"{escape(in_use.stem)}-before-*.db")}
-    copied = (path for path in files if path.resolve() != in_use.resolve() and path.is_file())
-    for path in sorted(path for path in copied if _is_database(path) or path.suffix.casefold() in ARCHIVES | OPAQUE):
+    files = {*home.glob("*"), *home.glob("backups/**/*"), *in_use.parent.glob(f"{escape(in_use.stem)}-before-*.db*")}
+    in_use_too = {in_use, *_journals(in_use)}
+    copied = (path for path in files if path.resolve() not in in_use_too and path.is_file())
+    for path in sorted(path for path in copied if _is_database(path) or _is_unreadable(path) or _is_archive(path)):
         made_at = _made_at(path)
         before = [pseudonym for pseudonym, event in left.items() if made_at < event.at]
         holds = tuple(_held(path, left, before, earlier))
@@ -197,12 +199,25 @@ def _held(path: Path, left: Mapping[str, Event], before: Sequence[str], earlier:
     """People who have left but are in the file; if it cannot be read, those who left after it was made."""
     try:
         if _is_database(path):
-            return _in_database(path, left, earlier)
-        if path.suffix.casefold() in ARCHIVES:
+            unread = before if any(journal.exists() for journal in _journals(path)) else ()
+            return sorted({*_in_database(path, left, earlier), *unread})
+        if _is_archive(path):
             return _in_archive(path, left, before, earlier)
     except (sqlite3.Error, *DAMAGED, RuntimeError):  # RuntimeError: it has a password
         return before
     return before
+
+
+def _journals(database_file: Path) -> list[Path]:
+    return [database_file.with_name(f"{database_file.name}{ending}") for ending in JOURNALS]
+
+
+def _is_unreadable(path: Path) -> bool:
+    return path.suffix.casefold() in OPAQUE or path.name.endswith(JOURNALS)
+
+
+def _is_archive(path: Path) -> bool:
+    return path.suffix.casefold() in ARCHIVES
 
 
 def _is_database(path: Path) -> bool:
@@ -235,7 +250,8 @@ def _in_archive(path: Path, left: Mapping[str, Event], before: Sequence[str], ea
     """
     with zips.opened(path) as archive:
         names = list(dict.fromkeys(archive.namelist()))
-        unsearched = before if any(Path(name).suffix.casefold() in PACKED for name in names) else ()
+        is_unread = any(Path(name).suffix.casefold() in PACKED or name.endswith(JOURNALS) for name in names)
+        unsearched = before if is_unread else ()
         inner = [name for name in names if Path(name).suffix.casefold() in DATABASES]
         if sum(entry.file_size for entry in archive.infolist()) > (MAX_DATABASES if inner else MAX_TEXTS):
             raise BadZipFile("it would fill the memory or the disk")
@@ -295,6 +311,7 @@ def _delete(path: Path) -> None:
     if path.is_symlink():
         raise NotAllowed(f"{path} is a link to {path.resolve()}. Delete both by hand.")
     try:
-        path.unlink(missing_ok=True)
+        for part in (path, *_journals(path)):
+            part.unlink(missing_ok=True)
     except OSError as error:
         raise NotAllowed(f"{path} could not be deleted: {error.strerror}. Delete it by hand.") from error
