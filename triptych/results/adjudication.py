@@ -419,8 +419,11 @@ def _row(criterion_row: CriterionRow, criterion: Criterion, position: int | None
 
 
 def _logged(session: Session, assignment: Assignment) -> dict[str, Any]:
-    """The final values as an annotation is logged, with the reason."""
-    annotation = LoggedAnnotation.stored(session, assignment.id)
+    """The final values as an annotation is logged, with the reason.
+
+    Texts of an annotator who was asked are only in that annotator's own events, which leave the log with them.
+    """
+    annotation = LoggedAnnotation.stored(session, assignment.id).without_texts()
     return annotation.model_copy(update={"reason": assignment.reason}).to_json()
 
 
