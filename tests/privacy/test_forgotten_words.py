@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from helpers.database_files import files_of
 from helpers.ratings import submit
-from helpers.studies import full_answers, sure
+from helpers.studies import full_answers, join, sure
 from sqlalchemy import select
 
+from triptych.annotate import comments
 from triptych.operations import verify
-from triptych.privacy import erasure
+from triptych.privacy import erasure, withdrawal
 from triptych.results import adjudication
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Event, EventDetail, Purpose, Study
@@ -65,3 +66,26 @@ def test_words_of_a_replaced_final_value_are_erased(engine, make_study, replaced
         assert ("zzof another" in texts) == (replaced == "asked of another")
         verdict = verify.verify(session, session.get_one(Study, study.id))
         assert verdict.holds, verdict.sentence
+
+
+def test_a_lead_who_stops_annotating_leaves_their_decisions_logged(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, lead, (rater, chosen) = make_study(session, items=1)
+        join(session, study, lead)
+        submit(session, study, rater)
+        seen = asked(session, study, lead, chosen, wordy_answers())
+        adjudication.take_back(session, study, "item-1", "unclear", lead, seen)
+        adjudication.record(session, study, "item-1", {(1, "fluency"): 3}, "read twice", lead)
+        comments.ask(session, study, "item-1", rater.pseudonym, "Why fluent?", lead)
+    with reading(sqlite_engine) as session:
+        before = logged(session, study)
+    with writing(sqlite_engine) as session:
+        withdrawal.withdraw_myself(session, session.get_one(Study, study.id), lead)
+
+    with reading(sqlite_engine) as session:
+        after = logged(session, study)
+        by_lead = ("final value asked for", "final value taken back", "final value recorded", "commented")
+        acts = {number: values for number, values in before.items() if values[0] in by_lead}
+        assert len(acts) == len(by_lead)
+        assert {number: after.get(number) for number in acts} == acts
+        assert verify.verify(session, session.get_one(Study, study.id)).holds

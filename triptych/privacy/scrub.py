@@ -42,6 +42,21 @@ from triptych.storage.models import (
 from triptych.study import lifecycle
 
 WITHOUT_TEXTS = (EventKind.consented, EventKind.withdrew)  # events whose values contain no text by a person
+# what a lead does with an assignment that an annotator may hold before or afterwards
+BY_LEADS = (
+    EventKind.final_value_asked_for,
+    EventKind.final_value_changed,
+    EventKind.final_value_recorded,
+    EventKind.final_value_taken_back,
+)
+# what an annotator does with an assignment, which may be handed to somebody else afterwards
+BY_ANNOTATORS = (
+    EventKind.annotation_edited,
+    EventKind.ignored,
+    EventKind.skipped,
+    EventKind.submitted,
+    EventKind.surplus,
+)
 TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.+]+")
 
 
@@ -77,12 +92,13 @@ def _forget_what_was_logged(session: Session, study: Study, person: Person) -> N
     Events of the person's work as a lead are kept.
     """
     own_work = select(Assignment.id).where(Assignment.study_id == study.id, Assignment.person_id == person.id)
-    by_person = (Event.actor == person.pseudonym) & Event.assignment_id.is_not(None)
+    about_work = Event.assignment_id.in_(own_work) & Event.kind.not_in(BY_LEADS)
+    by_person = (Event.actor == person.pseudonym) & Event.kind.in_(BY_ANNOTATORS)
     query = (
         select(EventDetail, Event.kind, Event.assignment_id)
         .join(Event, Event.id == EventDetail.event_id)
         .where(Event.study_id == study.id)
-        .where(or_(Event.assignment_id.in_(own_work), Event.subject == person.pseudonym, by_person))
+        .where(or_(about_work, Event.subject == person.pseudonym, by_person))
     )
     rubric_words = _words_of(lifecycle.design_of(session, study).rubric)
     event_ids = [
