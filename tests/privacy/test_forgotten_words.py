@@ -4,18 +4,34 @@ from __future__ import annotations
 
 import pytest
 from helpers.database_files import files_of
-from helpers.ratings import submit
+from helpers.ratings import same, submit
+from helpers.ratings_import import read
 from helpers.studies import full_answers, join, sure
 from sqlalchemy import select
 
 from triptych.annotate import comments
+from triptych.exchange import import_ratings
+from triptych.formats import read_items
+from triptych.formats.ratings.assemble import assemble
 from triptych.operations import verify
 from triptych.privacy import erasure, withdrawal
 from triptych.results import adjudication
+from triptych.results.frame.upkeep import build_frame, frame_of
 from triptych.storage.database import reading, writing
-from triptych.storage.models import Event, EventDetail, Purpose, Study
+from triptych.storage.models import Event, EventDetail, Explanation, Highlight, Person, Purpose, Role, Study
 from triptych.storage.wiping import Wiped
 
+HIGHLIGHTS = """annotator,item_id,system,label,start,end,quote,comment
+gone,i1,s1,bad,,,I qqwould write,
+gone,i1,s1,bad,0,4,text,
+stays,i1,s1,bad,,,I zzwould write,
+"""
+RATINGS = "annotator,item_id,system,criterion,value,reasons\n" + "".join(
+    f"{name},i1,{system},quality,{value},{mark}reason of their own\n"
+    for name, mark in (("gone", "qq"), ("stays", "zz"))
+    for system, value in (("s1", 1), ("s2", 2))
+)
+ITEMS = '[{"id": "i1", "context": "A question", "candidates": {"s1": "text one", "s2": "text two"}}]'
 WORDS, NOTE, MARKED = "qqexplained words", "qqnoted", "qqmarked"
 
 
@@ -89,3 +105,23 @@ def test_a_lead_who_stops_annotating_leaves_their_decisions_logged(sqlite_engine
         assert len(acts) == len(by_lead)
         assert {number: after.get(number) for number in acts} == acts
         assert verify.verify(session, session.get_one(Study, study.id)).holds
+
+
+def test_imported_quotes_and_reasons_of_their_own_are_erased(imported):
+    files = [read(RATINGS), read(HIGHLIGHTS, "highlights.csv")]
+    asked_for = import_ratings.asked_as_proposed("Elsewhere", files, import_ratings.proposed(files))
+    study, _, session = imported(assemble(files, asked_for, read_items(ITEMS.encode(), "items.json"), "first"))
+    session.commit()
+    gone = session.scalars(select(Person.pseudonym).where(Person.name == "gone")).one()
+    lead = session.scalars(select(Person.pseudonym).where(Person.role == Role.lead)).one()
+
+    erasure.erase(session, study, gone, sure(lead))
+    session.commit()
+
+    assert sorted(session.scalars(select(Highlight.quote))) == ["", "I zzwould write", "text"]
+    reasons = [reason for listed in session.scalars(select(Explanation.reasons)) for reason in listed]
+    assert reasons == ["zzreason of their own"] * 2
+    assert "qq" not in str(logged(session, study))
+    assert same(frame_of(session, study), build_frame(session, study))
+    verdict = verify.verify(session, study)
+    assert verdict.holds, verdict.sentence

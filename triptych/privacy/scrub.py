@@ -62,31 +62,36 @@ TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.+]+")
 
 def forget_words(session: Session, study: Study, person: Person) -> None:
     """Delete every text by this person, or by leads about them, from the study's tables and log."""
-    _forget_texts(session, study, person)
-    _forget_what_was_logged(session, study, person)
+    rubric_words = _words_of(lifecycle.design_of(session, study).rubric)
+    _forget_texts(session, study, person, rubric_words)
+    _forget_what_was_logged(session, study, person, rubric_words)
     part = (Membership.study_id == study.id) & (Membership.person_id == person.id)
     session.execute(update(Membership).where(part).values(excluded_reason=None))
     wiping.note_due_wipe(session)
 
 
-def _forget_texts(session: Session, study: Study, person: Person) -> None:
+def _forget_texts(session: Session, study: Study, person: Person, rubric_words: frozenset[str]) -> None:
     """Delete explanations, notes, drafts and comments of both sides; ready-made reasons are the rubric's words and
-    stay.
+    stay. Imported ones may be the person's own, and so is a quote that is not in the text.
     """
     work = (Assignment.study_id == study.id) & (Assignment.person_id == person.id)
     own_work = select(Assignment.id).where(work)
     ratings = select(Rating.id).where(Rating.assignment_id.in_(own_work))
+    for explanation in session.scalars(select(Explanation).where(Explanation.rating_id.in_(ratings))):
+        explanation.reasons = [reason for reason in explanation.reasons if reason in rubric_words]
+    session.flush()
     for statement in (
         # no draft that is still being sent has a higher number
         update(Assignment).where(work).values(draft=None, draft_seq=MAX_COUNT, note=None),
         update(Explanation).where(Explanation.rating_id.in_(ratings)).values(text="", words=0),
         update(Highlight).where(Highlight.assignment_id.in_(own_work)).values(comment=""),
+        update(Highlight).where(Highlight.assignment_id.in_(own_work), Highlight.start.is_(None)).values(quote=""),
         delete(Comment).where(Comment.assignment_id.in_(own_work)),
     ):
         session.execute(statement.execution_options(synchronize_session=False))
 
 
-def _forget_what_was_logged(session: Session, study: Study, person: Person) -> None:
+def _forget_what_was_logged(session: Session, study: Study, person: Person, rubric_words: frozenset[str]) -> None:
     """Delete the values of this person's events that contain more than the rubric's words, and leads' texts about them.
 
     Events of the person's work as a lead are kept.
@@ -100,7 +105,6 @@ def _forget_what_was_logged(session: Session, study: Study, person: Person) -> N
         .where(Event.study_id == study.id)
         .where(or_(about_work, Event.subject == person.pseudonym, by_person))
     )
-    rubric_words = _words_of(lifecycle.design_of(session, study).rubric)
     event_ids = [
         detail.event_id
         for detail, kind, assignment in session.execute(query)
