@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import pytest
 from helpers.database_files import files_of
+from helpers.present import present
 from helpers.ratings import same, submit
 from helpers.ratings_import import read
-from helpers.studies import full_answers, join, sure
+from helpers.studies import add_person, full_answers, join, sure
 from sqlalchemy import select
 
 from triptych.annotate import comments
 from triptych.exchange import import_ratings
 from triptych.formats import read_items
 from triptych.formats.ratings.assemble import assemble
-from triptych.operations import verify
+from triptych.operations import capsule, verify
+from triptych.people import accounts
 from triptych.privacy import erasure, withdrawal
 from triptych.results import adjudication
 from triptych.results.frame.upkeep import build_frame, frame_of
-from triptych.storage.database import reading, writing
+from triptych.storage.database import open_engine, reading, writing
 from triptych.storage.models import Event, EventDetail, Explanation, Highlight, Person, Purpose, Role, Study
 from triptych.storage.wiping import Wiped
+from triptych.study import annotator_groups, lifecycle
+from triptych.study.persons import Who
+from triptych.study.settings import settings_of
 
 HIGHLIGHTS = """annotator,item_id,system,label,start,end,quote,comment
 gone,i1,s1,bad,,,I qqwould write,
@@ -125,3 +130,31 @@ def test_imported_quotes_and_reasons_of_their_own_are_erased(imported):
     assert same(frame_of(session, study), build_frame(session, study))
     verdict = verify.verify(session, study)
     assert verdict.holds, verdict.sentence
+
+
+def test_groups_of_a_renamed_person_are_erased(sqlite_engine, make_study, tmp_path, ready_sqlite):
+    with writing(sqlite_engine) as session:
+        study, lead, (gone, other) = make_study(session, items=1)
+        for name in (gone, other):
+            annotator_groups.set_group(session, study, [name.pseudonym], f"group of {name.pseudonym}", lead.pseudonym)
+            session.commit()
+    packed, elsewhere = tmp_path / "study.zip", tmp_path / "elsewhere.db"
+    packed.write_bytes(b"".join(capsule.pieces(sqlite_engine, study.slug)))
+    elsewhere.write_bytes(ready_sqlite.read_bytes())
+    second = open_engine(f"sqlite:///{elsewhere}")
+    with writing(second) as session:
+        new_lead = accounts.create_lead(session, "Dr New", "a long passcode 42")
+        who = Who(new_lead.id, new_lead.pseudonym, new_lead.role, new_lead.name, 0)
+        add_person(session, present(gone.name))  # takes the pseudonym
+
+    arrived = capsule.import_study(packed, second, who)
+    with writing(second) as session:
+        assert [*arrived.renamed] == [gone.pseudonym]
+        erasure.erase(session, lifecycle.by_slug(session, arrived.slug), arrived.renamed[gone.pseudonym], sure(who))
+    with reading(second) as session:
+        study = lifecycle.by_slug(session, arrived.slug)
+        assert gone.pseudonym not in str([values for values in logged(session, study).values() if "group" in values[0]])
+        assert settings_of(study).annotator_groups == {other.pseudonym: f"group of {other.pseudonym}"}
+        verdict = verify.verify(session, study)
+        assert verdict.holds, verdict.sentence
+    second.dispose()

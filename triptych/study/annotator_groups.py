@@ -88,8 +88,14 @@ def forget(session: Session, study: Study, pseudonym: str, actor: str) -> None:
     """
     study = lifecycle.lock(session, study.id)
     grouped = (Event.study_id == study.id) & (Event.kind == EventKind.annotators_grouped)
-    query = select(EventDetail).join(Event, Event.id == EventDetail.event_id).where(grouped)
-    naming = [d.event_id for d in session.scalars(query) if pseudonym in {*(d.old or {}), *(d.new or {})}]
+    query = select(Event.id, Event.number, EventDetail.old, EventDetail.new)
+    query = query.join(EventDetail, EventDetail.event_id == Event.id).where(grouped)
+    journey = arrivals.arrivals(session, study.id)
+    naming = [
+        event_id
+        for event_id, number, old, new in session.execute(query)
+        if pseudonym in _named(arrivals.origin(journey, number), {**(old or {}), **(new or {})})
+    ]
     before = settings_of(study).annotator_groups
     after = {name: group for name, group in before.items() if name != pseudonym}
     if not naming and after == before:
