@@ -13,6 +13,7 @@ from components.shell.empty_state import empty_state
 from components.study import duplicate_form
 from components.study.closing import close
 from components.study.study_form import PRESENTATIONS
+from triptych.privacy import deletion
 from triptych.results.first_screen.next_step import next_step
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
@@ -81,6 +82,6 @@ def _copies(study: Study, free: Sequence[Round], who: Who) -> None:
             st.switch_page(SETUP, query_params={"study": draft.slug})
         st.rerun()
     if duplicate_form.delete_form(study):
-        if state.run_command(lifecycle.delete_draft, study, who, done="The draft was deleted."):
+        if state.run_command(deletion.delete_draft, study, who, done="The draft was deleted."):
             clear()
         st.switch_page("lead/studies.py")

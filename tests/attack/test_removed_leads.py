@@ -12,6 +12,7 @@ from sqlmodel import Session
 
 from triptych.errors import NotAllowed, NotFound
 from triptych.people import accounts, invitations, joining, links, roster, tokens, viewers
+from triptych.privacy import deletion
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Event, Membership, Role, Study, StudyState
 from triptych.study import lifecycle
@@ -78,7 +79,7 @@ def test_no_draft_is_deleted_after_the_removal(engine, make_study):
     remove(engine, draft, staying, leaving)
 
     with pytest.raises(NotFound), writing(engine) as session:
-        lifecycle.delete_draft(session, draft, leaving)
+        deletion.delete_draft(session, draft, leaving)
 
     with reading(engine) as session:
         assert lifecycle.by_slug(session, draft.slug).title == "A draft"
@@ -93,7 +94,7 @@ def test_nobody_joins_a_draft_that_is_deleted_meanwhile(postgres_engine, make_st
     with pytest.raises(NotFound, match="was deleted a moment ago"), writing(postgres_engine) as session:
         seen = lifecycle.led_by(session, lead, draft.slug)
         with writing(postgres_engine) as other:
-            lifecycle.delete_draft(other, draft, lead)
+            deletion.delete_draft(other, draft, lead)
         joining.annotator_called(session, seen, "Anna")
 
 

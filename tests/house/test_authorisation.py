@@ -91,13 +91,12 @@ DOORS = {
         people.roster.add_lead people.roster.disable people.roster.enable people.roster.end_link people.roster.new_link
         people.roster.remove_lead people.tokens.make people.tokens.revoke
         people.viewers.let_read_explanations people.viewers.withdraw_seat
-        privacy.erasure.delete_copies
+        privacy.deletion.delete_demo privacy.deletion.delete_draft privacy.erasure.delete_copies
         privacy.erasure.erase privacy.withdrawal.withdraw reports.snapshot.keep
         results.adjudication.ask results.adjudication.record results.adjudication.take_back
         simulate.dry_run.dry_run simulate.planner.declare study.annotator_groups.set_group study.design.amend
         study.duplicate.duplicate study.heds_answers.store study.launch.launch
-        study.lifecycle.create_from_file study.lifecycle.delete_demo study.lifecycle.delete_draft
-        study.lifecycle.set_state study.lifecycle.unblind study.plans.store
+        study.lifecycle.create_from_file study.lifecycle.set_state study.lifecycle.unblind study.plans.store
         study.saved_setting.redo study.saved_setting.undo study.saved_setting.write
     """,
     "results": """

@@ -16,7 +16,7 @@ from triptych.formats import read_items
 from triptych.formats.ratings.assemble import assemble
 from triptych.operations import capsule, verify
 from triptych.people import accounts
-from triptych.privacy import erasure, withdrawal
+from triptych.privacy import deletion, erasure, withdrawal
 from triptych.results import adjudication
 from triptych.results.frame.upkeep import build_frame, frame_of
 from triptych.storage.database import open_engine, reading, writing
@@ -158,3 +158,21 @@ def test_groups_of_a_renamed_person_are_erased(sqlite_engine, make_study, tmp_pa
         verdict = verify.verify(session, study)
         assert verdict.holds, verdict.sentence
     second.dispose()
+
+
+def test_a_name_is_deleted_with_the_last_study_of_somebody(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, lead, (gone, stays) = make_study(session, items=1)
+        demo, _, _ = make_study(session, items=1, title="A demo", demo=True)
+        for annotator in (gone, stays):
+            join(session, demo, annotator)
+        withdrawal.withdraw(session, study, gone.pseudonym, lead.pseudonym)
+    with reading(sqlite_engine) as session:
+        assert session.get_one(Person, gone.person_id).name == gone.name
+
+    with writing(sqlite_engine) as session:
+        deletion.delete_demo(session)
+    with reading(sqlite_engine) as session:
+        names = [session.get_one(Person, who.person_id).name for who in (gone, stays, lead)]
+        assert names == [None, stays.name, lead.name]
+        assert verify.verify(session, session.get_one(Study, study.id)).holds

@@ -16,7 +16,7 @@ from sqlalchemy import func, select
 from triptych.annotate import assignments, onboarding
 from triptych.operations import verify
 from triptych.people import accounts, joining
-from triptych.privacy import erasure
+from triptych.privacy import deletion, erasure
 from triptych.rubric.files import shipped_rubrics
 from triptych.simulate import demo
 from triptych.storage import database, events
@@ -127,7 +127,7 @@ def test_loading_twice_makes_nothing_twice(loaded):
 def test_removed_demo_studies_leave_nothing_and_do_not_return(engine):
     demo.load_demo(engine)
     with database.writing(engine) as session:
-        assert lifecycle.delete_demo(session) == len(shipped_rubrics())
+        assert deletion.delete_demo(session) == len(shipped_rubrics())
 
     assert demo.load_demo(engine) == 0
     with database.reading(engine) as session:
@@ -147,7 +147,7 @@ def test_deleting_the_demo_deletes_people_who_only_tried_it(engine, make_study):
         accounts.create_lead(session, "Dr Lead", "a long passcode 42")
 
     with database.writing(engine) as session:
-        lifecycle.delete_demo(session)
+        deletion.delete_demo(session)
     assert erasure.wipe(engine) == Wiped.done
 
     assert b"Zauberberg" not in files_of(engine)
@@ -159,7 +159,7 @@ def test_deleting_the_demo_deletes_people_who_only_tried_it(engine, make_study):
 def test_removing_the_demo_leaves_every_other_study_as_it_was(loaded, make_study):
     with database.writing(loaded) as session:
         own, lead, _ = make_study(session)
-        lifecycle.delete_demo(session)
+        deletion.delete_demo(session)
 
     with database.reading(loaded) as session:
         assert [study.slug for study in lifecycle.for_lead(session, lead)] == [own.slug]

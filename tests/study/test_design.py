@@ -18,6 +18,7 @@ from triptych.formats import read_items
 from triptych.formats.ratings_csv import RATINGS_HEADER
 from triptych.operations.verify import verify
 from triptych.people import accounts, invitations, roster
+from triptych.privacy import deletion
 from triptych.reports.build import build_report
 from triptych.reports.facts import facts_of
 from triptych.reports.methods_text import paragraph
@@ -219,8 +220,8 @@ def test_a_draft_can_be_deleted_and_a_launched_study_cannot(session, draft, lead
     other = duplicate.duplicate(session, draft, "Other", lead)
     launch(session, other)
     with pytest.raises(Conflict):
-        lifecycle.delete_draft(session, other, lead)
-    lifecycle.delete_draft(session, draft, lead)
+        deletion.delete_draft(session, other, lead)
+    deletion.delete_draft(session, draft, lead)
     session.commit()
 
     assert [study.title for study in lifecycle.for_lead(session, lead)] == ["Other"]
@@ -237,7 +238,7 @@ def test_people_of_a_deleted_draft_only_are_deleted_with_it(session, draft, lead
     accounts.create_lead(session, "Emil", "a long passcode 42")
     roster.add_lead(session, draft, "Emil", lead.pseudonym)
 
-    assert lifecycle.delete_draft(session, draft, lead) == 2
+    assert deletion.delete_draft(session, draft, lead) == 2
     session.commit()
 
     assert set(session.scalars(select(Person.name))) == {lead.name, "Ben", "Emil"}

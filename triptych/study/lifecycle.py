@@ -10,7 +10,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any, get_args
 
-from sqlalchemy import Select, bindparam, delete, func, or_, select
+from sqlalchemy import Select, bindparam, func, or_, select
 from sqlmodel import Session
 
 from triptych import clock
@@ -42,7 +42,7 @@ from triptych.storage.models import (
 )
 from triptych.study import contents, copies
 from triptych.study.check_items import add_check_items, sorted_out
-from triptych.study.persons import Certainty, Who, delete_without_part
+from triptych.study.persons import Certainty, Who
 from triptych.study.settings import (
     Checks,
     Codes,
@@ -321,38 +321,6 @@ def refuse_unless_writable(study: Study) -> None:
             raise StudyNotOpen(
                 _("This study is closed. What you wrote is saved; ask the lead if it should still count.")
             )
-
-
-def delete_draft(session: Session, study: Study, who: Who) -> int:
-    """Deletes a draft and all people who are in no other study; returns how many people.
-
-    Follow it with `erasure.wipe`, outside of the transaction. Raises Conflict for a study that was ever open, NotFound
-    for a lead who was removed meanwhile: no log is left that could refuse it.
-    """
-    study = led_by(session, who, lock(session, study.id).slug)
-    if study.state != StudyState.draft:
-        raise Conflict("Only a draft can be deleted: a launched study is kept, with its ratings.")
-    events.write_pending(session)  # at the commit, the study of these events would no longer exist
-    people_gone = _delete(session, [study.id])
-    session.expunge(study)
-    return people_gone
-
-
-def delete_demo(session: Session) -> int:
-    """Deletes every demo study and all people who are in no other study; returns how many studies.
-
-    Follow it with `erasure.wipe`, outside of the transaction.
-    """
-    ids = list(session.scalars(select(Study.id).where(Study.demo)))
-    _delete(session, ids)
-    return len(ids)
-
-
-def _delete(session: Session, ids: Sequence[int]) -> int:
-    """Deletes studies with all their rows, and people who are then in no study; returns how many people."""
-    members = session.scalars(select(Membership.person_id).where(Membership.study_id.in_(ids))).all()
-    session.execute(delete(Study).where(Study.id.in_(ids)))
-    return delete_without_part(session, members)
 
 
 def create_from_file(session: Session, plan: StudyPlan, rubric_yaml: str, file: ItemFile, who: Who) -> Study:
