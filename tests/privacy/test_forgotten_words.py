@@ -20,9 +20,20 @@ from triptych.privacy import deletion, erasure, withdrawal
 from triptych.results import adjudication
 from triptych.results.frame.upkeep import build_frame, frame_of
 from triptych.storage.database import open_engine, reading, writing
-from triptych.storage.models import Event, EventDetail, Explanation, Highlight, Person, Purpose, Role, Study
+from triptych.storage.models import (
+    Assignment,
+    Event,
+    EventDetail,
+    Explanation,
+    Highlight,
+    Person,
+    Purpose,
+    Rating,
+    Role,
+    Study,
+)
 from triptych.storage.wiping import Wiped
-from triptych.study import annotator_groups, lifecycle
+from triptych.study import annotator_groups, design, lifecycle
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of
 
@@ -176,3 +187,31 @@ def test_a_name_is_deleted_with_the_last_study_of_somebody(sqlite_engine, make_s
         names = [session.get_one(Person, who.person_id).name for who in (gone, stays, lead)]
         assert names == [None, stays.name, lead.name]
         assert verify.verify(session, session.get_one(Study, study.id)).holds
+
+
+@pytest.mark.parametrize("replaced", [False, True], ids=["standing", "replaced"])
+def test_final_values_are_deleted_with_an_annotators_work_if_promised(engine, make_study, replaced):
+    with writing(engine) as session:
+        study, lead, (rater, gone, other) = make_study(session, items=1, annotators=3)
+        consent = {"text": "Agree?", "after_withdrawal": "delete"}
+        submit(session, study, rater)
+        seen = asked(session, study, lead, other, full_answers(fluency=1))
+        adjudication.take_back(session, study, "item-1", "own reason", lead, seen)
+        seen = asked(session, study, lead, gone, full_answers(fluency=3))
+        if replaced:
+            adjudication.record(session, study, "item-1", {(1, "fluency"): 2}, "own reason", lead, seen)
+        design.amend(session, study, design.Parts(settings={"consent": consent}), "consent", lead.pseudonym)
+    with writing(engine) as session:
+        assert (
+            withdrawal.withdraw(session, session.get_one(Study, study.id), gone.pseudonym, lead.pseudonym) == "delete"
+        )
+
+    with reading(engine) as session:
+        study = session.get_one(Study, study.id)
+        assert [final.by for final in adjudication.final_values(session, study).values()] == [lead.pseudonym] * replaced
+        own_work = select(Assignment.id).where(Assignment.person_id == gone.person_id)
+        assert session.scalars(select(Rating.id).where(Rating.assignment_id.in_(own_work))).all() == []
+        texts = str([(old, new) for kind, old, new in logged(session, study).values()])
+        assert ("'fluency', 3.0" in texts, "'fluency', 1.0" in texts, "own reason" in texts) == (False, True, True)
+        verdict = verify.verify(session, study)
+        assert verdict.holds, verdict.sentence

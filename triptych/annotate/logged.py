@@ -124,11 +124,6 @@ class LoggedAnnotation(BaseModel):
             at=facts.submitted_at.isoformat() if facts.submitted_at else None,
         )
 
-    def without_texts(self) -> Self:
-        """The ratings, without what their annotator wrote or marked."""
-        ratings = tuple(rating._replace(text="") for rating in self.ratings)
-        return self.model_copy(update={"ratings": ratings, "highlights": (), "note": None})
-
     def to_json(self) -> dict[str, Any]:
         """The event's values: the fields that were set, rows as lists."""
         return self.model_dump(mode="json", exclude_unset=True)

@@ -55,7 +55,7 @@ def withdraw(session: Session, study: Study, pseudonym: str, actor: str) -> str:
     finished = _give_up_finished(session, study, membership) if frees_places else []
     reservations.free_places(session, [*given_up, *finished])
     if promised == "delete":
-        _delete_work(session, study, membership)
+        _delete_work(session, study, membership, pseudonym)
     _end_the_rest(session, study, membership)
     membership.withdrawn_at = clock.now()
     session.flush()
@@ -110,15 +110,18 @@ def _give_up_finished(session: Session, study: Study, membership: Membership) ->
     return [item_id for _, item_id in finished] if membership.excluded_at is None else []
 
 
-def _delete_work(session: Session, study: Study, membership: Membership) -> None:
-    """Delete their work in this study and its values in the log. Final values belong to the study and are kept."""
-    own_work = (
-        (Assignment.study_id == study.id)
-        & (Assignment.person_id == membership.person_id)
-        & (Assignment.purpose != Purpose.adjudication)
-    )
+def _delete_work(session: Session, study: Study, membership: Membership, pseudonym: str) -> None:
+    """Delete their work in this study and its values in the log, also final values that they were asked for.
+
+    Final values that they decided as a lead, without an order on screen, belong to the study and are kept.
+    """
+    own = (Assignment.study_id == study.id) & (Assignment.person_id == membership.person_id)
+    rated = Assignment.purpose != Purpose.adjudication
+    own_work = own & (rated | Assignment.id.in_(select(Slot.assignment_id).where(Slot.order_known)))
     ids = select(Assignment.id).where(own_work)
-    logged = select(Event.id).where(Event.assignment_id.in_(ids), Event.kind != EventKind.reserved)
+    about_work = Event.assignment_id.in_(select(Assignment.id).where(own & rated)) & (Event.kind != EventKind.reserved)
+    by_person = (Event.actor == pseudonym) & Event.kind.in_(scrub.BY_ANNOTATORS)
+    logged = select(Event.id).where(Event.study_id == study.id, about_work | by_person)
     for statement in (
         delete(EventDetail).where(EventDetail.event_id.in_(logged)),
         delete(Rating).where(Rating.assignment_id.in_(ids)),

@@ -109,7 +109,7 @@ def record(
     neat, item_row = _read_reason(reason), _item(session, study, item)
     assignment = _assignment_of(session, item_row) or _made(session, study, item_row, who)
     decided = assignment.state == AssignmentState.submitted
-    old = _logged(session, assignment) if decided else None
+    old = _logged_decision(session, assignment) if decided else None
     rows = _checked(session, study, assignment, values)
     _hand_over(session, assignment, who.person_id, order_known=False)
     assignment.state, assignment.reason, assignment.submitted_at = AssignmentState.submitted, neat, clock.now()
@@ -157,7 +157,7 @@ def take_back(session: Session, study: Study, item: str, reason: str, who: Who, 
     neat, assignment = _read_reason(reason), _assignment_of(session, _item(session, study, item))
     if assignment is None or assignment.state not in STANDING:
         raise Conflict("This item has no final value.")
-    old = _logged(session, assignment)
+    old = _logged_decision(session, assignment)
     _hand_over(session, assignment, who.person_id, order_known=False)
     assignment.state, assignment.reason, assignment.submitted_at = AssignmentState.withdrawn, neat, None
     session.flush()
@@ -419,12 +419,18 @@ def _row(criterion_row: CriterionRow, criterion: Criterion, position: int | None
 
 
 def _logged(session: Session, assignment: Assignment) -> dict[str, Any]:
-    """The final values as an annotation is logged, with the reason.
-
-    Texts of an annotator who was asked are only in that annotator's own events, which leave the log with them.
-    """
-    annotation = LoggedAnnotation.stored(session, assignment.id).without_texts()
+    """The final values as an annotation is logged, with the reason."""
+    annotation = LoggedAnnotation.stored(session, assignment.id)
     return annotation.model_copy(update={"reason": assignment.reason}).to_json()
+
+
+def _logged_decision(session: Session, assignment: Assignment) -> dict[str, Any] | None:
+    """What a lead had decided, as it is logged; None for an annotator's answers.
+
+    Those are only in events by the annotator, whose values are deleted when they leave.
+    """
+    was_asked = select(Slot.order_known).where(Slot.assignment_id == assignment.id).limit(1)
+    return None if session.scalars(was_asked).first() else _logged(session, assignment)
 
 
 def _values_of(study: Study) -> Select[Any]:
