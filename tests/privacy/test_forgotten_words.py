@@ -10,7 +10,8 @@ from helpers.ratings_import import read
 from helpers.studies import add_person, full_answers, join, sure
 from sqlalchemy import select
 
-from triptych.annotate import comments
+from triptych.annotate import comments, exclusions
+from triptych.errors import NotAllowed
 from triptych.exchange import import_ratings
 from triptych.formats import read_items
 from triptych.formats.ratings.assemble import assemble
@@ -215,3 +216,24 @@ def test_final_values_are_deleted_with_an_annotators_work_if_promised(engine, ma
         assert ("'fluency', 3.0" in texts, "'fluency', 1.0" in texts, "own reason" in texts) == (False, True, True)
         verdict = verify.verify(session, study)
         assert verdict.holds, verdict.sentence
+
+
+def test_nothing_more_is_written_about_somebody_erased(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, lead, (counted, excluded) = make_study(session, items=1)
+        exclusions.exclude(session, study, excluded.pseudonym, "own reason", lead.pseudonym)
+        annotator_groups.set_group(session, study, [counted.pseudonym], "expert", lead.pseudonym)
+    with writing(sqlite_engine) as session:
+        for annotator in (counted, excluded):
+            erasure.erase(session, session.get_one(Study, study.id), annotator.pseudonym, sure(lead))
+
+    with writing(sqlite_engine) as session:
+        for writes in (
+            lambda: exclusions.exclude(session, study, counted.pseudonym, "qqreason", lead.pseudonym),
+            lambda: exclusions.reinstate(session, study, excluded.pseudonym, "qqreason", lead.pseudonym),
+            lambda: annotator_groups.set_group(session, study, [counted.pseudonym], "qqgroup", lead.pseudonym),
+        ):
+            with pytest.raises(NotAllowed, match="was erased"):
+                writes()
+    with reading(sqlite_engine) as session:
+        assert verify.verify(session, session.get_one(Study, study.id)).holds

@@ -19,6 +19,7 @@ from triptych.people import roster
 from triptych.storage import events
 from triptych.storage.events import EventKind
 from triptych.storage.models import IN_PLACE, Assignment, AssignmentState, Purpose, Study
+from triptych.study.persons import refuse_erased
 
 LONGEST_REASON = 500
 
@@ -26,10 +27,11 @@ LONGEST_REASON = 500
 def exclude(session: Session, study: Study, pseudonym: str, reason: str, actor: str) -> None:
     """Leaves the annotator out of the results and reopens their places; their drafts are kept.
 
-    Raises NotFound, NotAllowed without a reason, Conflict if they are excluded already.
+    Raises NotFound, NotAllowed without a reason or for somebody erased, Conflict if they are excluded already.
     """
     neat = _read_reason(reason)
     membership, person = roster.find(session, study, pseudonym)
+    refuse_erased(session, study.id, [pseudonym])
     if membership.excluded_at is not None:
         raise Conflict(f"{pseudonym} is already excluded.")
     membership.excluded_at, membership.excluded_reason = clock.now(), neat
@@ -43,10 +45,11 @@ def exclude(session: Session, study: Study, pseudonym: str, reason: str, actor: 
 def reinstate(session: Session, study: Study, pseudonym: str, reason: str, actor: str) -> None:
     """Reinstates the annotator; where their place has been filled meanwhile, their annotation is surplus.
 
-    Raises NotFound, NotAllowed without a reason, Conflict if they are not excluded.
+    Raises NotFound, NotAllowed without a reason or for somebody erased, Conflict if they are not excluded.
     """
     neat = _read_reason(reason)
     membership, person = roster.find(session, study, pseudonym)
+    refuse_erased(session, study.id, [pseudonym])
     if membership.excluded_at is None:
         raise Conflict(f"{pseudonym} is not excluded.")
     old = {"reason": membership.excluded_reason}

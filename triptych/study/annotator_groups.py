@@ -13,6 +13,7 @@ from triptych.storage import arrivals, events
 from triptych.storage.events import EventKind
 from triptych.storage.models import Assignment, Event, EventDetail, Person, Purpose, Study
 from triptych.study import lifecycle
+from triptych.study.persons import refuse_erased
 from triptych.study.settings import changed, settings_of, stored
 
 RATED = (EventKind.submitted, EventKind.surplus, EventKind.imported)
@@ -26,9 +27,11 @@ def set_group(session: Session, study: Study, pseudonyms: Sequence[str], group: 
 def assign(session: Session, study: Study, groups: Mapping[str, str], actor: str) -> None:
     """Sets the groups of annotators and logs it; groups: pseudonym → group, an empty name for no group.
 
-    Groups describe people and are no part of the frozen design. Raises NotAllowed for a name that is too long.
+    Groups describe people and are no part of the frozen design. Raises NotAllowed for a name that is too long, or for
+    somebody who was erased.
     """
     study = lifecycle.lock(session, study.id)
+    refuse_erased(session, study.id, groups)
     before = settings_of(study).annotator_groups
     after = {name: group for name, group in {**before, **groups}.items() if group}
     if after == before:

@@ -1,15 +1,17 @@
-"""The signed-in person, and deleting people who are in no study."""
+"""The signed-in person, deleting people who are in no study, and writing nothing about those who were erased."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from sqlalchemy import delete, exists
+from sqlalchemy import delete, exists, select
 from sqlmodel import Session
 
+from triptych.errors import NotAllowed
 from triptych.storage import wiping
-from triptych.storage.models import Membership, Person, Role
+from triptych.storage.events import EventKind
+from triptych.storage.models import Event, Membership, Person, Role
 
 
 @dataclass(frozen=True)
@@ -45,3 +47,11 @@ def delete_without_part(session: Session, person_ids: Collection[int]) -> int:
     if deleted:
         wiping.note_due_wipe(session)
     return deleted
+
+
+def refuse_erased(session: Session, study_id: int, pseudonyms: Collection[str]) -> None:
+    """Raises NotAllowed if somebody of these was erased: no later erasure would delete what is written about them."""
+    erasures = select(Event.subject).where(Event.study_id == study_id, Event.kind == EventKind.person_erased)
+    erased = sorted({*session.scalars(erasures)} & {*pseudonyms})
+    if erased:
+        raise NotAllowed(f"{erased[0]} was erased, so nothing more is stored about them.")
