@@ -144,6 +144,11 @@ def test_a_failure_is_said_in_words_without_an_address(sqlite_engine, full, inbo
         ("typo@lab.test", "the mail server refused a recipient"),
         ("jörg@lab.test", "an address or the sender cannot be written in a mail"),
         ("a\nb@lab.test", "an address or the sender cannot be written in a mail"),
+        ("?@[.>", "an address or the sender cannot be written in a mail"),
+        ("(@).[", "an address or the sender cannot be written in a mail"),
+        ("=?utf-8?q?@?=.xn--", "an address or the sender cannot be written in a mail"),
+        ("x=?utf-8?q?=0AX-Note=3A?=@lab.test", "an address or the sender cannot be written in a mail"),
+        ("a,b@lab.test", "an address or the sender cannot be written in a mail"),
     ],
 )
 def test_an_address_that_fails_keeps_no_other_from_its_mail(inbox, address, reason):

@@ -512,6 +512,8 @@ def test_list_errors_are_reported_by_row(sqlite_engine, study):
         "name,role,group\nAnna,lead,expert": "'expert' is not a group",
         "name,group\nAnna," + "x" * 61: "is not a group",
         "Anna,expert": "'expert' is no e-mail address",
+        "Anna;?@[.>": "'?@[.>' is no e-mail address",
+        "Anna;x=?utf-8?q?=0AX-Note=3A?=@lab.test": "is no e-mail address",
         ",,": "is empty",
         "name,email,group,role\n,,,annotator": "This line is empty",
         "crowd × 1001": "at most 1,000",

@@ -25,6 +25,7 @@ from triptych import clock
 from triptych.participants.notices import notices
 from triptych.participants.participant import participants
 from triptych.people import roster
+from triptych.people.invitations import is_address
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
@@ -144,6 +145,8 @@ def send(server: MailServer, subject: str, text: str, addresses: Sequence[str]) 
 
 def _deliver(connection: smtplib.SMTP, sender: str, address: str, title: str, text: str) -> str:
     """As `send`, to one address, whose failure does not keep others from their mail."""
+    if not is_address(address):  # Python's parser of headers fails in many ways
+        return UNWRITABLE
     try:
         mail = EmailMessage()
         mail["From"], mail["To"], mail["Subject"] = sender, address, title

@@ -35,7 +35,8 @@ DELIMITERS = ",;\t"
 MAX_GUESTS = 1000
 MAX_EMAIL_CHARACTERS = 200
 MAX_GROUP_CHARACTERS = 60
-EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
+ADDRESS_PART = r'[^@\s()<>\[\]:;,"\\]+'  # without what means something else in a header
+EMAIL = re.compile(rf"(?!.*=\?){ADDRESS_PART}@{ADDRESS_PART}\.{ADDRESS_PART}")  # "=?" begins an encoded text
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ def _guests(rows: Sequence[Cells], columns: Sequence[str], findings: Findings) -
 
 def _columns_of(cells: Sequence[str]) -> list[str]:
     """The meaning of a row's cells without a header: name, address, then group or role; the name may be missing."""
-    columns = ["name", "email"] if not _is_address(cells[0].strip()) else ["email"]
+    columns = ["name", "email"] if not is_address(cells[0].strip()) else ["email"]
     last = cells[len(columns)].strip().casefold() if len(cells) > len(columns) else ""
     return [*columns, *(("role",) if last in list(Role) else ("group", "role"))]
 
@@ -156,7 +157,7 @@ def _guest(row: int, fields: dict[str, str], findings: Findings) -> Guest | None
             f"'{group}' is not a group: only annotators have groups, with at most {MAX_GROUP_CHARACTERS} characters.",
             row,
         )
-    if email and not _is_address(email):
+    if email and not is_address(email):
         findings.error(f"'{email}' is no e-mail address.", row, "email")
     if role not in list(Role):
         findings.error(f"'{role}' is not a role; write annotator, lead or viewer, or leave it empty.", row, "role")
@@ -164,7 +165,8 @@ def _guest(row: int, fields: dict[str, str], findings: Findings) -> Guest | None
     return Guest(row, name, email or None, Role(role), group)
 
 
-def _is_address(email: str) -> bool:
+def is_address(email: str) -> bool:
+    """Whether this is one e-mail address, which a mail to it can name."""
     return len(email) <= MAX_EMAIL_CHARACTERS and EMAIL.fullmatch(email) is not None
 
 
@@ -232,7 +234,7 @@ def invite_one(
 
     Nobody who takes part in the study becomes its viewer, and no viewer takes part.
     Raises NotAllowed for an unusable name or address, ImportRefused for a member."""
-    if email.strip() and not _is_address(email.strip()):
+    if email.strip() and not is_address(email.strip()):
         raise NotAllowed(f"'{email.strip()}' is no e-mail address.")
     study = lifecycle.lock(session, study.id)
     guest = Guest(1, read_name(name), email.strip() or None, role)
