@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import pytest
-from helpers.ratings import exclude, submit
+from helpers.ratings import exclude, resubmit, submit
 from helpers.sign_in import shown
 from helpers.studies import ROOT, full_answers
-from sqlalchemy import update
+from sqlalchemy import select, update
 from streamlit.testing.v1 import AppTest
 
 from components.shell import state
+from triptych.annotate import comments, exclusions
+from triptych.participants.watching import watched
 from triptych.people import invitations, links, viewers
 from triptych.results import adjudication, looking
+from triptych.results.frame.model import Counted
 from triptych.storage import database, events
 from triptych.storage.events import EventKind
-from triptych.storage.models import Kind, Person, Role, Study
+from triptych.storage.models import Assignment, Explanation, Item, Kind, Person, Role, Study
 from triptych.storage.unavailable import BUSY, DatabaseBusy
-from triptych.study import design
+from triptych.study import annotator_groups, design
 from triptych.study.design import Parts
 from triptych.study.persons import Who
 from triptych.web.session import web_engine
@@ -93,6 +96,52 @@ def test_no_pseudonym_is_in_a_reason_that_viewers_read(monkeypatch, world):
 
     assert "Annotator 2 could not open the picture" in everything(app)
     assert people[1].pseudonym not in everything(app)
+
+
+def quoting(session, study: Study, lead: Who, people: list[Who]) -> set[str]:
+    """Names an annotator in every text that people write about a study; returns those that viewers may read."""
+    name = people[1].pseudonym
+    text = "the {} names " + name
+    answers = explained() | {"note": text.format("note")}
+    answers["explanations"]["A"]["verdict"]["reject"]["text"] = text.format("explanation")
+    answers["highlights"] = [{"slot": "A", "start": 0, "end": 6, "label": "good", "comment": text.format("comment")}]
+    rated = select(Assignment).join(Item, Item.id == Assignment.item_id).where(Item.external_id == "item-2")
+    for assignment in session.scalars(rated).all():
+        who = next(person for person in people if person.person_id == assignment.person_id)
+        resubmit(session, who, assignment, answers)
+    imported = update(Explanation).where(Explanation.reasons != []).values(reasons=[text.format("imported reason")])
+    session.execute(imported)
+    exclusions.exclude(session, study, people[2].pseudonym, text.format("exclusion"), lead.pseudonym)
+    groups = {people[0].pseudonym: text.format("group"), name: "others"}
+    annotator_groups.assign(session, study, groups, lead.pseudonym)
+    comments.ask(session, study, "item-2", name, text.format("question"), lead)
+    adjudication.record(session, study, "item-2", {(1, "verdict"): "reject"}, text.format("final value"), lead)
+    design.amend(session, study, Parts(retire=("item-3",)), text.format("amendment"), lead.pseudonym)
+    return {"explanation", "comment", "imported reason", "final value", "amendment"}
+
+
+def test_nothing_that_people_wrote_tells_viewers_a_pseudonym(monkeypatch, world):
+    study, (lead, *people), viewer = world
+    with database.writing(web_engine()) as session:
+        mine = session.get_one(Study, study.id)
+        exclude(session, mine, people[0], out=False)
+        shown_to_viewers = quoting(session, mine, lead, people)
+        viewers.let_read_explanations(session, mine, True, lead.pseudonym)
+
+    read = ""
+    for name in NAMES:
+        app = opened(monkeypatch, viewer, name)
+        sections = [(f"section-{study.slug}", tab.label) for tab in app.tabs]
+        for key, choice in sections or [(f"view-{study.slug}", "all")]:
+            app.session_state[key], app.query_params["look"] = choice, "item-2"
+            read += everything(app.run())
+    with database.writing(web_engine()) as session:
+        mine = session.get_one(Study, study.id)
+        look = watched(session, mine).look(session, mine, "item-3", Counted())
+    read += str((look, look.ratings.to_string()))
+
+    assert {what for what in shown_to_viewers if f"the {what} names Annotator 2" in read} == shown_to_viewers
+    assert [person.pseudonym for person in (lead, *people) if person.pseudonym in read] == []
 
 
 def test_a_viewer_reads_that_ratings_are_simulated(monkeypatch, world):

@@ -38,9 +38,14 @@ class Watched:
         """The text without pseudonyms."""
         return self._pseudonyms.sub(lambda match: self.numbers.get(match[0], SOMEBODY), text)
 
+    def words(self, text: str) -> str:
+        """What an annotator wrote, or a lead who may quote them: without pseudonyms, and only if a lead allows it."""
+        return self.sentence(text) if self.explained else ""
+
     @cached_property
     def _pseudonyms(self) -> re.Pattern[str]:
-        return re.compile(rf"\b(?:{'|'.join([*map(re.escape, self.numbers), PSEUDONYM])})\b")
+        others = [re.escape(name) for name in self.numbers if not re.fullmatch(PSEUDONYM, name)]
+        return re.compile(rf"\b(?:{'|'.join([*others, PSEUDONYM])})\b")
 
     def findings(self, findings: Iterable[Finding]) -> list[Finding]:
         """The findings without pseudonyms and without links to ratings."""
@@ -48,12 +53,16 @@ class Watched:
 
     def lines(self, lines: Iterable[ReviewLine]) -> list[ReviewLine]:
         """The items without pseudonyms in the reasons for taking them out, which reports print."""
-        return [replace(line, retired=line.retired and self.sentence(line.retired)) for line in lines]
+        return [replace(line, retired=self._retired(line.retired)) for line in lines]
 
     def look(self, session: Session, study: Study, item: str, counted: Counted) -> Look:
         """The item as a viewer reads it: no notes to the lead, no reasons. Raises NotFound."""
         look = item_review.look(session, study, self.frame, item, counted)
-        return replace(look, texts=self.texts(look.texts), remarks=(), final=look.final and self.final(look.final))
+        final, retired = look.final and self.final(look.final), self._retired(look.retired)
+        return replace(look, texts=self.texts(look.texts), remarks=(), final=final, retired=retired)
+
+    def _retired(self, reason: str | None) -> str | None:
+        return reason and self.sentence(reason)
 
     def texts(self, item: HighlightedItem) -> HighlightedItem:
         """The item's texts with highlights of Annotator 1, 2, …"""
@@ -64,14 +73,14 @@ class Watched:
 
     def _passage(self, passage: Passage) -> Passage:
         spans = (
-            replace(span, annotator=self._name(span.annotator), comment=span.comment if self.explained else "")
+            replace(span, annotator=self._name(span.annotator), comment=self.words(span.comment))
             for span in passage.spans
         )
         return replace(passage, spans=tuple(spans))
 
     def final(self, final: FinalValue) -> FinalValue:
         """The final value with who decided it as a viewer may know."""
-        return replace(final, by=self._name(final.by), reason=final.reason if self.explained else "")
+        return replace(final, by=self._name(final.by), reason=self.words(final.reason))
 
     def _name(self, pseudonym: str) -> str:
         return pseudonym if pseudonym == FINAL else self.numbers.get(pseudonym, SOMEBODY)
@@ -104,13 +113,11 @@ def _of(session: Session, study: Study, frame: Frame) -> Watched:
     )
     everybody = dict.fromkeys([*session.scalars(joined), *frame.work["annotator"].cat.categories])
     numbers = {pseudonym: f"Annotator {place}" for place, pseudonym in enumerate(everybody, 1)}
-    explained = frame.settings.viewers_read_explanations
     renamed = with_annotators_called(frame, numbers, "watched")
-    ratings = renamed.ratings
-    if not explained:
-        ratings["explanation"] = ""
-        ratings["reasons"] = ratings["reasons"].cat.add_categories(
-            [] if "" in ratings["reasons"].cat.categories else [""]
-        )
-        ratings.loc[:, "reasons"] = ""
-    return Watched(replace(renamed, ratings=ratings, watched=True), numbers, explained)
+    view = Watched(replace(renamed, watched=True), numbers, frame.settings.viewers_read_explanations)
+    for column in ("explanation", "reasons"):
+        texts = renamed.ratings[column].map(view.words)
+        view.frame.ratings[column] = texts.astype(renamed.ratings[column].dtype.name)
+    groups = renamed.settings.annotator_groups
+    groups.update({name: view.sentence(group) for name, group in groups.items()})
+    return view
