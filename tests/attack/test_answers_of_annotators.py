@@ -16,15 +16,15 @@ from triptych.annotate.annotations import SetAsideMessage, set_aside_item, submi
 from triptych.annotate.assignments import Assigned, NoItem, current
 from triptych.annotate.drafts import DraftMessage
 from triptych.annotate.own_items import own_items
-from triptych.errors import Conflict, InvalidAnnotation, StudyNotOpen
+from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, StudyNotOpen
 from triptych.operations import verify
-from triptych.people import logins
+from triptych.people import joining, logins
 from triptych.privacy import personal_data, withdrawal
 from triptych.storage.database import writing
 from triptych.storage.models import Assignment, Highlight, Item, Person, Role, Study, StudyState
 from triptych.study import design, lifecycle
 from triptych.study.design import Parts
-from triptych.study.settings import Checks
+from triptych.study.settings import Checks, settings_of
 
 LONG = 30_000  # characters of each response
 MOST_MARKS = 1000
@@ -112,6 +112,40 @@ def test_nothing_is_stored_of_somebody_who_refused_the_consent(engine, make_stud
         left = session.get_one(Assignment, work.id)
         assert (left.state, left.draft, session.get_one(Item, work.item_id).taken) == ("expired", None, 0)
         assert verify.verify(session, session.get_one(Study, study.id)).holds
+
+
+@pytest.mark.parametrize("leaving", ["refuses", "withdraws"])
+def test_who_left_agrees_to_nothing_in_another_tab(engine, make_study, leaving):
+    """An archive published the ratings of somebody who had refused the text."""
+    with writing(engine) as session:
+        study, lead, (who, _) = make_study(session, items=3)
+        consent = {"text": "We publish everything.", "sharing": "texts"}
+        design.amend(session, study, Parts(settings={"consent": consent}), "consent is asked now", lead.pseudonym)
+    with writing(engine) as session:
+        study = session.get_one(Study, study.id)
+        leave = onboarding.refuse if leaving == "refuses" else withdrawal.withdraw_myself
+        leave(session, study, who)
+
+    with writing(engine) as session:
+        study = session.get_one(Study, study.id)
+        with pytest.raises(NotAllowed):
+            joining.consent(session, study, who, settings_of(study).consent.version)
+        with pytest.raises(Conflict):
+            onboarding.refuse(session, study, who)
+        design.amend(session, study, Parts(settings={"consent": {"text": ""}}), "not asked", lead.pseudonym)
+        design.amend(session, study, Parts(settings={"instructions": "Read on."}), "clearer", lead.pseudonym)
+        with pytest.raises(Conflict):
+            onboarding.read_instructions(session, study, who, onboarding.wording_of(study))
+
+
+def test_nobody_agrees_to_the_text_of_a_closed_study(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, lead, (who, _) = make_study(session, items=3)
+        consent = {"text": "We publish everything.", "sharing": "texts"}
+        design.amend(session, study, Parts(settings={"consent": consent}), "consent is asked now", lead.pseudonym)
+        lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
+        with pytest.raises(StudyNotOpen):
+            joining.consent(session, study, who, settings_of(study).consent.version)
 
 
 def test_lists_of_own_work_read_no_submitted_draft(sqlite_engine, make_study):

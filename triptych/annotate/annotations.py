@@ -204,7 +204,7 @@ def _require_open(
     is_edit = assignment.submitted_at is not None
     if is_edit and assignment.purpose not in WORK:
         raise AlreadySubmitted(_(ALREADY_SUBMITTED))  # training and tests are answered once
-    if membership.excluded_at or membership.withdrawn_at or membership.turned_away_as:
+    if membership.has_left:
         raise StudyNotOpen(_(NO_MORE))
     if message.version != assignment.version or assignment.state == AssignmentState.withdrawn:
         raise AlreadySubmitted(_(ALREADY_SUBMITTED))

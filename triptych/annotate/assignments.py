@@ -47,7 +47,6 @@ from triptych.study.persons import Who
 from triptych.study.settings import settings_of
 
 EDITED = 2  # versions beyond this one
-HAS_LEFT = message("You no longer take part in this study, so nothing more of yours is stored.")
 NOT_YOURS = message("This item is not yours, or no longer there.")
 
 

@@ -21,7 +21,7 @@ from triptych.annotate.own_items import own_items
 from triptych.errors import Conflict, NotAllowed, NotFound
 from triptych.languages.language import _
 from triptych.people import roster
-from triptych.people.membership import locked_membership
+from triptych.people.membership import HAS_LEFT, locked_membership
 from triptych.rubric.answers import letter
 from triptych.storage import events
 from triptych.storage.answers import select_answers
@@ -124,7 +124,7 @@ def answer(session: Session, study: Study, who: Who, token: str, text: str) -> N
     if work.study_id != study.id:
         raise NotFound(_(assignments.NOT_YOURS))
     if membership.withdrawn_at or membership.turned_away_as:
-        raise NotAllowed(_(assignments.HAS_LEFT))
+        raise NotAllowed(_(HAS_LEFT))
     latest = select(Comment.author).where(Comment.assignment_id == work.id).order_by(Comment.id.desc())
     if all(author == who.pseudonym for author in session.scalars(latest.limit(MAX_ANSWERS))):
         raise Conflict(_("No comment waits for an answer here."))

@@ -36,6 +36,7 @@ from triptych.annotate.reservations import Assigned, reservation_life
 from triptych.errors import NotFound
 from triptych.languages.language import _
 from triptych.people import logins, passcodes
+from triptych.people.membership import HAS_LEFT
 from triptych.rubric.answers import check_draft
 from triptych.rubric.model import Rubric
 from triptych.storage import database
@@ -120,7 +121,7 @@ def save_draft(session: Session, who: Who, message: DraftMessage) -> int | Refus
     if version != message.version:
         return _submitted_before(session, assignment_id)
     if has_left:
-        return Refusal("closed", _(assignments.HAS_LEFT))
+        return Refusal("closed", _(HAS_LEFT))
     if study.state == StudyState.closed:
         return Refusal("closed", _("This study is closed; nothing more can be stored."))
     rubric = lifecycle.design_of(session, study).rubric

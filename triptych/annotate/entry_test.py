@@ -327,8 +327,7 @@ def _may_be_tested(session: Session, study: Study, who: Who) -> AnnotatorMembers
     """Their locked membership. Raises StudyNotOpen, and Conflict if they have no test to take now."""
     membership = locked_membership(session, study.id, who)
     lifecycle.refuse_unless_writable(study)
-    has_left = membership.turned_away_as or membership.excluded_at or membership.withdrawn_at
-    if has_left or outstanding(session, study, membership, who) is None:
+    if membership.has_left or outstanding(session, study, membership, who) is None:
         raise Conflict(_(MOVED_ON))
     return membership
 

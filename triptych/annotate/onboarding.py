@@ -120,12 +120,9 @@ def training_progress(session: Session, study: Study, who: Who) -> tuple[int, in
 def read_instructions(session: Session, study: Study, who: Who, version: str) -> None:
     """Records that the annotator has read the instructions in this version, see `wording_of`.
 
-    Raises Conflict if the consent comes first or the instructions have changed since, StudyNotOpen.
+    Raises Conflict if they are at another step or the instructions have changed since, StudyNotOpen.
     """
-    membership = locked_membership(session, study.id, who)
-    lifecycle.refuse_unless_writable(study)
-    if unread(study, membership) != Stage.instructions:
-        raise Conflict(_(MOVED_ON))
+    membership = _locked_at(session, study, who, Stage.instructions)
     if version != wording_of(study):
         raise Conflict(_(CHANGED))
     _note(session, membership, instructions_read_at=clock.now(), instructions_version=version)
@@ -137,15 +134,21 @@ def refuse(session: Session, study: Study, who: Who) -> None:
 
     Raises Conflict if no consent is asked of them, StudyNotOpen.
     """
-    membership = locked_membership(session, study.id, who)
-    lifecycle.refuse_unless_writable(study)
-    if membership.turned_away_as or unread(study, membership) != Stage.consent:
-        raise Conflict(_(MOVED_ON))
+    membership = _locked_at(session, study, who, Stage.consent)
     _note(session, membership, turned_away_at=clock.now(), turned_away_as=SCREENED_OUT)
     given_up = exclusions.give_up_reservations(session, study, who.person_id, AssignmentState.expired)
     exclusions.forget_unfinished(session, study, who.person_id)
     reservations.free_places(session, given_up)
     events.record(session, study.id, EventKind.consent_refused, who.pseudonym, subject=who.pseudonym)
+
+
+def _locked_at(session: Session, study: Study, who: Who, step: Stage) -> AnnotatorMembership:
+    """Their locked membership. Raises StudyNotOpen, and Conflict if this text is not what they read now."""
+    membership = locked_membership(session, study.id, who)
+    lifecycle.refuse_unless_writable(study)
+    if membership.has_left or unread(study, membership) != step:
+        raise Conflict(_(MOVED_ON))
+    return membership
 
 
 def _note(session: Session, membership: AnnotatorMembership, **values: Any) -> None:

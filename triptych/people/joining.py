@@ -12,11 +12,13 @@ from triptych.people import passcodes
 from triptych.people.accounts import new_person
 from triptych.people.links import end_links
 from triptych.people.logins import end_logins
+from triptych.people.membership import HAS_LEFT
 from triptych.people.names import folded, read_name
 from triptych.people.shared_accounts import OTHER_LEADS, may_join
 from triptych.storage import events
 from triptych.storage.events import EventKind
 from triptych.storage.models import Access, Membership, Person, Role, Study, StudyState
+from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of
 
@@ -150,8 +152,8 @@ def consent(session: Session, study: Study, who: Who, version: str) -> None:
     """Records that the annotator agreed to the consent text of this version, and when.
 
     The event keeps what the text promised for the case of a withdrawal, and what may be published. Raises NotFound for
-    somebody who is not in the study, NotAllowed after they withdrew, Conflict if the text has changed since they read
-    it.
+    somebody who is not in the study, NotAllowed after they withdrew or were turned away, Conflict if the text has
+    changed since they read it, StudyNotOpen.
     """
     of_person = (Membership.study_id == study.id) & (Membership.person_id == who.person_id)
     query = select(Membership).where(of_person, Membership.role == Role.annotator).with_for_update(key_share=True)
@@ -160,6 +162,9 @@ def consent(session: Session, study: Study, who: Who, version: str) -> None:
         raise NotFound(_("You are not an annotator of this study."))
     if membership.withdrawn_at is not None:
         raise NotAllowed(_("You have withdrawn from this study."))
+    if membership.turned_away_as:
+        raise NotAllowed(_(HAS_LEFT))
+    lifecycle.refuse_unless_writable(study)
     text = settings_of(study).consent
     if version != text.version:
         raise Conflict(_("The consent text was changed a moment ago. Please read it again."))

@@ -13,7 +13,7 @@ from sqlmodel import Session
 
 from triptych import clock
 from triptych.errors import NotFound
-from triptych.languages.language import _
+from triptych.languages.language import _, message
 from triptych.storage.models import (
     Assignment,
     AssignmentState,
@@ -26,6 +26,8 @@ from triptych.storage.models import (
     has_value,
 )
 from triptych.study.persons import Who
+
+HAS_LEFT = message("You no longer take part in this study, so nothing more of yours is stored.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,11 @@ class AnnotatorMembership:
     has_plan: bool
     has_checks: bool
     has_overdue: bool
+
+    @property
+    def has_left(self) -> bool:
+        """Whether nothing more of theirs is stored: they were excluded or turned away, or withdrew."""
+        return bool(self.excluded_at or self.withdrawn_at or self.turned_away_as)
 
 
 def locked_membership(session: Session, study_id: int, who: Who) -> AnnotatorMembership:
