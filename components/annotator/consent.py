@@ -8,14 +8,9 @@ import streamlit as st
 
 from components.shell.entrance import READING, column
 from components.shell.state import plain
-from triptych.languages.language import _, message
+from triptych.languages.language import _
 from triptych.rubric.model import Section
-from triptych.study.settings import SHARED, Consent, Ethics
-
-AFTER_WITHDRAWAL = {
-    "keep": message("You may withdraw at any time. The ratings you gave until then stay, without your name."),
-    "delete": message("You may withdraw at any time. The ratings you gave until then are deleted."),
-}
+from triptych.study.settings import AFTER_WITHDRAWAL, SHARED, Consent, Ethics
 
 
 def read(consent: Consent, ethics: Ethics) -> None:

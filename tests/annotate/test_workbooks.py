@@ -42,6 +42,7 @@ from triptych.storage.models import (
     StudyState,
 )
 from triptych.study import lifecycle
+from triptych.study.settings import AFTER_WITHDRAWAL
 
 BEST = """
   - key: winner
@@ -570,13 +571,38 @@ def test_without_consent_in_the_workbook_nothing_is_stored(desk, monkeypatch):
     (line,) = workbooks.listed(session, study)
     sheet = Sheet(workbooks.file_of(session, study, line.id)).fill()
     assert "Do you agree" in errors(workbooks.check(session, study, sheet.saved()))[0][1]
-    page = sheet.book["Guidelines"]
-    row = next(row for row in range(1, 9) if page.cell(row, 1).value == "Do you agree to take part?")
-    assert page.cell(row - 1, 2).value == "I take part of my own free will."
-    page.cell(row, 2).value = "i agree"
+    assert sheet.agree("i agree") == f"I take part of my own free will.\n\n{AFTER_WITHDRAWAL['keep']}"
     assert workbooks.take_back(session, study, sheet.saved(), lead.pseudonym).stored == 1
     own = select(Membership).where(Membership.person_id == first.person_id)
     assert session.scalars(own).one().consented_at is not None
+
+
+@pytest.mark.parametrize(
+    "changed", [{"text": "My texts are published."}, {"after_withdrawal": "keep"}, {"sharing": "texts"}]
+)
+@pytest.mark.parametrize("hidden", [True, False])
+def test_a_workbook_agrees_to_no_other_text_than_its_own(desk, changed, hidden):
+    """An archive published texts of somebody who had agreed that nothing is."""
+    session, study, lead, (first, _), _ = desk(1)
+    promised = {"text": "I take part.", "after_withdrawal": "delete", "sharing": "nothing"}
+    study.settings = {"consent": promised}
+    session.flush()
+    (line,) = workbooks.listed(session, study)
+    sheet = Sheet(workbooks.file_of(session, study, line.id)).fill()
+    sheet.agree()
+    if not hidden:  # as some programs save it
+        del sheet.book["Triptych"]
+    study.settings = {"consent": promised | changed}
+    session.flush()
+
+    (error,) = errors(workbooks.check(session, study, sheet.saved()))
+
+    assert "has changed since the download" in error[2]
+    with pytest.raises(ImportRefused):
+        workbooks.take_back(session, study, sheet.saved(), lead.pseudonym)
+    study.settings = {"consent": promised}
+    session.flush()
+    assert workbooks.take_back(session, study, sheet.saved(), lead.pseudonym).stored == 1
 
 
 SCALES = st.one_of(

@@ -28,6 +28,13 @@ class Sheet:
             self.put(row, "rating:verdict", verdict)
         return self
 
+    def agree(self, answer: str = "I agree") -> str:
+        """Answers the consent text, and returns it."""
+        page = self.book["Guidelines"]
+        row = next(row for row in range(1, 9) if page.cell(row, 1).value == "Do you agree to take part?")
+        page.cell(row, 2).value = answer
+        return page.cell(row - 1, 2).value
+
     def saved(self) -> bytes:
         file = io.BytesIO()
         self.book.save(file)

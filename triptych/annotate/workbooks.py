@@ -48,7 +48,7 @@ from triptych.storage.models import (
 )
 from triptych.study import lifecycle
 from triptych.study.persons import Who
-from triptych.study.settings import SHARED, Consent, settings_of
+from triptych.study.settings import AFTER_WITHDRAWAL, SHARED, Consent, settings_of
 
 MAX_ITEMS = 300
 PEN = "workbook"  # in place of a browser tab, so that later edits in a browser can be recognised
@@ -281,9 +281,9 @@ def _book(session: Session, study: Study, workbook: Workbook, who: Who, ask_cons
 
 
 def _consent_text(consent: Consent) -> str:
-    """The consent text, and what will be published."""
-    shared = SHARED.get(consent.sharing, "")
-    return "\n\n".join(filter(None, (consent.text, shared and _(shared))))
+    """The consent text, what a withdrawal deletes, and what will be published."""
+    promises = [AFTER_WITHDRAWAL[consent.after_withdrawal], *filter(None, [SHARED.get(consent.sharing)])]
+    return "\n\n".join([consent.text, *map(_, promises)])
 
 
 def _guidelines(study: Study) -> Iterator[tuple[str, str]]:

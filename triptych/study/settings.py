@@ -52,6 +52,11 @@ class Codes(SettingsPart):
 
 
 Sharing = Literal["not_asked", "nothing", "ratings", "texts"]
+# what becomes of the ratings of somebody who withdraws; shown with the consent text
+AFTER_WITHDRAWAL = {
+    "keep": message("You may withdraw at any time. The ratings you gave until then stay, without your name."),
+    "delete": message("You may withdraw at any time. The ratings you gave until then are deleted."),
+}
 # what an archive of the study (`archive`) may contain; shown with the consent text, with readers and duration
 SHARED: dict[Sharing, str] = {
     "nothing": message(

@@ -53,6 +53,7 @@ NOT_STORED = "This will not be stored"
 SORTED = "The rows are in another order than in the download. Each was recognised, so nothing is mixed up."
 WITHOUT_VALUE = "This cell holds an error, or a formula that was never computed."
 BY_HAND = "Delete what was typed here; rows cannot be added by hand."
+OTHER_CONSENT = "The consent text is not in this workbook, or has changed since the download."
 FRESH = "Copy the answers into a fresh download of this workbook."
 
 
@@ -179,11 +180,12 @@ class _Checker:
         return row.key.rpartition(".")[0] if is_of_item else row.key
 
     def _check_consent(self) -> None:
-        if self.book.consent and folded(self.filled.agreed) != folded(_(AGREED)):
+        place = f"{GUIDELINES}: {_(AGREE)}"
+        if self.book.consent and plain(self.filled.consent) != plain(self.book.consent):
+            self.say("error", None, place, OTHER_CONSENT, f"{FRESH} Or let its annotator agree in the browser.")
+        elif self.book.consent and folded(self.filled.agreed) != folded(_(AGREED)):
             fault = f"The answer is {self.filled.agreed!r}." if self.filled.agreed else "This is not answered."
-            self.say(
-                "error", None, f"{GUIDELINES}: {_(AGREE)}", fault, f"{_(AGREED)}. Without it nothing may be stored."
-            )
+            self.say("error", None, place, fault, f"{_(AGREED)}. Without it nothing may be stored.")
 
     def _check_texts(self, item: WorkbookItem, number: int) -> None:
         """Reports rows that are missing, or whose hidden name is next to another row's text."""

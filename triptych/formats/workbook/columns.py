@@ -24,6 +24,7 @@ About = Literal["candidate", "item"]
 KEY, NUMBER, CONTEXT, LETTER, TEXT = "key", "number", "context", "letter", "text"
 ASIDE, LEAVE_OUT, NOTE = "aside", "leave_out", "note"
 RATING, REASONS, WORDS, EXTRA = "rating:", "reasons:", "words:", "extra:"
+BEFORE = message("Before you begin")
 AGREE = message("Do you agree to take part?")
 AGREED, REFUSED = message("I agree"), message("I do not agree")
 NONE_OF_THEM = message("none of them")

@@ -11,7 +11,7 @@ from openpyxl.utils.cell import get_column_letter, range_boundaries
 from triptych.errors import ImportRefused
 from triptych.formats.model import MAX_UPLOAD
 from triptych.formats.tables import Cells
-from triptych.formats.workbook.columns import AGREE, KEY
+from triptych.formats.workbook.columns import AGREE, BEFORE, KEY
 from triptych.formats.workbook.writing import HEADER_ROW, HIDDEN, MARK, TOKEN
 from triptych.formats.xlsx import read_sheets, with_percentages
 from triptych.formats.xlsx_guard import SheetSurvey, guarded, survey
@@ -47,12 +47,14 @@ class MergedCells:
 
 @dataclass(frozen=True)
 class FilledWorkbook:
-    """A filled workbook. token: from the hidden sheet, or else from the first row that has one; agreed: the cell for
-    consent; language: language of the workbook; without_value: row and key of each error and formula without a result.
+    """A filled workbook. token: from the hidden sheet, or else from the first row that has one; consent, agreed: the
+    cells with the consent text and the answer to it; language: language of the workbook; without_value: row and key of
+    each error and formula without a result.
     """
 
     token: str
     rows: tuple[FilledRow, ...]
+    consent: str
     agreed: str
     language: str
     without_value: tuple[tuple[int, str], ...]
@@ -79,10 +81,15 @@ def read_filled(data: bytes) -> FilledWorkbook:
     if not hidden:
         raise ImportRefused(NOT_OURS)
     with using(code):
-        question = _(AGREE)
-    agreed = next((cells[1] for grid in grids.values() for _number, cells in grid if cells[:1] == [question]), "")
+        consent, agreed = _beside(_(BEFORE), grids), _beside(_(AGREE), grids)
     without_value = tuple((row, key) for row, column in seen.without_value for key in keys[column - 1 : column])
-    return FilledWorkbook(hidden, rows, agreed.strip(), code, without_value, _merged(seen, keys))
+    return FilledWorkbook(hidden, rows, consent, agreed.strip(), code, without_value, _merged(seen, keys))
+
+
+def _beside(title: str, grids: Mapping[str, Sequence[Cells]]) -> str:
+    """The cell next to this title, or nothing."""
+    rows = (cells for grid in grids.values() for _number, cells in grid)
+    return next((cells[1] for cells in rows if cells[:1] == [title] and any(cells[1:2])), "")
 
 
 def _marked(grids: Mapping[str, Sequence[Cells]]) -> tuple[str, int]:

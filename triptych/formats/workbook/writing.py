@@ -25,6 +25,7 @@ from triptych.formats.long_csv import safe_text
 from triptych.formats.workbook.columns import (
     AGREE,
     AGREED,
+    BEFORE,
     CONTEXT,
     EXTRA,
     KEY,
@@ -290,7 +291,7 @@ def _guidelines(book: WorkbookContents) -> Iterator[tuple[str, str]]:
     rubric = book.rubric
     yield rubric.title, ""
     if book.consent:
-        yield _("Before you begin"), book.consent
+        yield _(BEFORE), book.consent
         yield _(AGREE), ""
     yield _("What to do"), f"{rubric.instructions}\n{_(INSTRUCTION)}"
     yield from book.guidelines
