@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
 from helpers.studies import join
 from sqlalchemy import update
 
+from triptych.annotate import workbooks
 from triptych.people import invitations, roster
 from triptych.people.tokens import Scope, make
 from triptych.privacy import personal_data, withdrawal
@@ -51,6 +53,22 @@ def test_a_lead_reads_no_name_after_a_withdrawal(sqlite_engine, make_study):
 
         assert (held["name"], held["email"]) == (None, None)
         assert personal_data.about(session, anna.person_id)["name"] == "Anna Q"
+
+
+@pytest.mark.parametrize("hidden", ["after a withdrawal", "in a demo study"])
+def test_no_lead_confirms_a_hidden_name_by_inviting_it(sqlite_engine, make_study, hidden):
+    """A list of guests said under which pseudonym somebody of a guessed name or address takes part."""
+    with writing(sqlite_engine) as session:
+        study, lead, (anna, _) = make_study(session, demo=hidden == "in a demo study")
+        session.execute(update(Person).where(Person.id == anna.person_id).values(name="Anna Q", email="q@example.org"))
+        join(session, make_study(session)[0], anna)
+        if not study.demo:
+            withdrawal.withdraw(session, study, anna.pseudonym, lead.pseudonym)
+        for guess in (b"Anna Q", b"q@example.org"):
+            assert invitations.read_list(session, study, guess).problems == ()
+        assert invitations.invite_one(session, study, "Anna Q", "", Role.annotator, lead.pseudonym)
+        made = workbooks.make_for_new(session, study, "Anna Q", 1, lead.pseudonym)
+        assert made.pseudonym != anna.pseudonym
 
 
 def test_no_lead_reads_a_name_in_a_demo_study(sqlite_engine, make_study):

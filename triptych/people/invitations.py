@@ -188,11 +188,15 @@ def _find_doubles(guests: Sequence[Guest], findings: Findings) -> None:
 
 
 def _find_known(session: Session, study: Study, guests: Sequence[Guest], findings: Findings) -> None:
-    """Errors for people who are in the study: they need a new link on purpose, since it ends the old one."""
-    members = select(Person.name, Person.email, Person.pseudonym).join(Membership, Membership.person_id == Person.id)
-    rows = session.execute(members.where(Membership.study_id == study.id)).all()
-    names = {folded(row.name): row.pseudonym for row in rows if row.name}
-    emails = {folded(row.email): row.pseudonym for row in rows if row.email}
+    """Errors for people who are in the study: they need a new link on purpose, since it ends the old one.
+
+    Those whose names leads do not see are not told apart from strangers.
+    """
+    members = select(Person, Membership).join(Membership, Membership.person_id == Person.id)
+    rows = session.execute(members.where(Membership.study_id == study.id))
+    named = [person for person, membership in rows if roster.is_named(study, membership)]
+    names = {folded(person.name): person.pseudonym for person in named if person.name}
+    emails = {folded(person.email): person.pseudonym for person in named if person.email}
     leads = select(Person.name, Person.passcode_hash.is_not(None)).where(Person.role == Role.lead)
     has_account = {folded(name): able for name, able in session.execute(leads.where(Person.name.is_not(None)))}
     for guest in guests:

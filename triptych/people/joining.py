@@ -8,7 +8,7 @@ from sqlmodel import Session
 from triptych import clock
 from triptych.errors import Conflict, NotAllowed, NotFound, StudyNotOpen
 from triptych.languages.language import _, message
-from triptych.people import passcodes
+from triptych.people import passcodes, roster
 from triptych.people.accounts import new_person
 from triptych.people.links import end_links
 from triptych.people.logins import end_logins
@@ -46,10 +46,14 @@ def enrol(session: Session, study: Study, person_id: int, pseudonym: str) -> Non
 
 def called(session: Session, study: Study, name: str) -> list[Person]:
     """The study's annotators with this name; never a lead who annotates, so no code or link opens a lead's account."""
-    members = select(Membership.person_id).where(Membership.study_id == study.id, Membership.role == Role.annotator)
-    annotators = select(Person).where(Person.id.in_(members), Person.role == Role.annotator, Person.name.is_not(None))
-    named = session.scalars(annotators)
-    return [person for person in named if folded(person.name) == folded(name)]
+    return [person for person, _membership in _members_called(session, study, name)]
+
+
+def _members_called(session: Session, study: Study, name: str) -> list[tuple[Person, Membership]]:
+    part = (Membership.study_id == study.id) & (Membership.role == Role.annotator)
+    annotators = select(Person, Membership).join(Membership, Membership.person_id == Person.id).where(part)
+    rows = session.execute(annotators.where(Person.role == Role.annotator, Person.name.is_not(None)))
+    return [(person, membership) for person, membership in rows if folded(person.name) == folded(name)]
 
 
 def lock_for_joining(session: Session, study: Study) -> None:
@@ -131,13 +135,14 @@ def _leave_links_of_demo_studies(session: Session, who: Who) -> None:
 
 
 def annotator_called(session: Session, study: Study, name: str, email: str | None = None) -> Person:
-    """The study's annotator with this name, created if there is none.
+    """The study's annotator with this name, created if there is none whose name its leads see.
 
     Raises NotAllowed for an unusable name, Conflict if the name belongs to somebody with another e-mail address.
     """
     tidy = read_name(name)
     lock_for_joining(session, study)
-    person = next(iter(called(session, study, tidy)), None)
+    members = _members_called(session, study, tidy)
+    person = next((person for person, membership in members if roster.is_named(study, membership)), None)
     if person and email and person.email and folded(person.email) != folded(email):
         raise Conflict(
             f"There is another {tidy} in this study, with a different e-mail address. Add a surname or an initial."
