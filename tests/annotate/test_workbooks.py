@@ -15,13 +15,23 @@ from openpyxl import Workbook as Book
 from sqlalchemy import func, select
 
 from triptych import clock
-from triptych.annotate import annotations, assignments, drafts, progress, reservations, workbooks
+from triptych.annotate import (
+    annotations,
+    assignments,
+    drafts,
+    exclusions,
+    onboarding,
+    progress,
+    reservations,
+    workbooks,
+)
 from triptych.annotate.assignments import NoItem
 from triptych.errors import Conflict, ImportRefused, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats import read_items
 from triptych.formats.model import CandidateDraft, ItemDraft
 from triptych.formats.workbook.columns import label, right_for, value_in
 from triptych.operations.verify import verify
+from triptych.people import joining
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.files import shipped_rubrics
 from triptych.rubric.scales import Best, Choice, Likert, NumberScale
@@ -41,8 +51,8 @@ from triptych.storage.models import (
     StoredCriterion,
     StudyState,
 )
-from triptych.study import lifecycle
-from triptych.study.settings import AFTER_WITHDRAWAL
+from triptych.study import design, lifecycle
+from triptych.study.settings import AFTER_WITHDRAWAL, settings_of
 
 BEST = """
   - key: winner
@@ -603,6 +613,35 @@ def test_a_workbook_agrees_to_no_other_text_than_its_own(desk, changed, hidden):
     study.settings = {"consent": promised}
     session.flush()
     assert workbooks.take_back(session, study, sheet.saved(), lead.pseudonym).stored == 1
+
+
+@pytest.mark.parametrize("leaving", ["excluded", "refused"])
+@pytest.mark.parametrize("then", ["handed in", "cancelled"])
+def test_the_web_repeats_no_item_of_a_workbook_given_up(desk, leaving, then):
+    """People who came back got its items a second time, and the file could be neither stored nor cancelled."""
+    session, study, lead, (first, _), sheet = desk(3, count=2)
+    (line,) = workbooks.listed(session, study)
+    if leaving == "excluded":
+        exclusions.exclude(session, study, first.pseudonym, "by mistake", lead.pseudonym)
+        exclusions.reinstate(session, study, first.pseudonym, "sorry", lead.pseudonym)
+    else:
+        design.amend(session, study, design.Parts(settings={"consent": {"text": "New."}}), "asked now", lead.pseudonym)
+        onboarding.refuse(session, study, first)
+        exclusions.let_in(session, study, first.pseudonym, "by mistake", lead.pseudonym)
+        joining.consent(session, study, first, settings_of(study).consent.version)
+
+    submit(session, study, first)  # the third item
+    assert isinstance(assignments.current(session, study, first), NoItem)
+    if then == "handed in":
+        assert workbooks.take_back(session, study, sheet.fill().saved(), lead.pseudonym).stored == 2
+    else:
+        assert workbooks.cancel(session, study, line.id, lead.pseudonym) == 2
+        for _ in range(2):
+            submit(session, study, first)
+
+    assert [item.taken for item in session.scalars(select(Item))] == [1, 1, 1]
+    events.write_pending(session)
+    assert verify(session, study).holds
 
 
 SCALES = st.one_of(

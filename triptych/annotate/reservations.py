@@ -79,11 +79,13 @@ def own_assignments() -> ColumnElement[bool]:
 
 
 def seen_items() -> Select[int]:
-    """The items assigned to this person and not released.
+    """The items assigned to this person and not released. An exclusion releases those of a workbook for others only,
+    since the file of somebody who is reinstated may still come back.
 
     Read once, as a list: with a subquery per item, SQLite would scan all their work each time.
     """
-    return select(Assignment.item_id).where(own_assignments(), ~has_value(Assignment.state, AssignmentState.expired))
+    released = has_value(Assignment.state, AssignmentState.expired) & ~has_value(Assignment.origin, Origin.workbook)
+    return select(Assignment.item_id).where(own_assignments(), ~released)
 
 
 def unfinished_of(session: Session, study: Study, who: Who) -> list[Assigned]:
@@ -284,14 +286,11 @@ def reserve_for_workbook(session: Session, study: Study, who: Who, count: int, w
 
 
 def free_workbook(session: Session, workbook_id: int) -> int:
-    """Frees the places that a workbook still holds; returns how many. Its items can then be assigned on the web."""
-    held = (Assignment.workbook_id == workbook_id) & (Assignment.state == AssignmentState.reserved)
-    freeing = (
-        update(Assignment.__table__)
-        .where(held)
-        .values(state=AssignmentState.expired, origin=Origin.web, workbook_id=None)
-        .returning(Assignment.item_id)
-    )
-    item_ids = session.connection().execute(freeing).scalars().all()
-    free_places(session, item_ids)
-    return len(item_ids)
+    """Frees the places that a workbook still holds. Its items can then be assigned on the web; returns how many."""
+    of_workbook, run = Assignment.workbook_id == workbook_id, session.connection().execute
+    held = of_workbook & (Assignment.state == AssignmentState.reserved)
+    freeing = update(Assignment.__table__).where(held).values(state=AssignmentState.expired)
+    free_places(session, run(freeing.returning(Assignment.item_id)).scalars().all())
+    left = of_workbook & (Assignment.state == AssignmentState.expired)
+    releasing = update(Assignment.__table__).where(left).values(origin=Origin.web, workbook_id=None)
+    return run(releasing).rowcount
