@@ -23,6 +23,7 @@ from triptych.errors import NotAllowed
 from triptych.operations import backup, verify
 from triptych.operations.backup import BackupFailed
 from triptych.people import accounts
+from triptych.results import texts
 from triptych.results.frame.upkeep import build_frame, frame_of
 from triptych.storage import database, events, sqlite_files
 from triptych.storage.database import reading, writing
@@ -123,6 +124,19 @@ def test_restoring_keeps_the_replaced_state_and_logs_it(sqlite_engine, lab):
     copy.dispose()
     with writing(sqlite_engine) as session:
         submit(session, session.get_one(Study, study.id), people[1])
+
+
+def test_texts_are_counted_again_after_a_restore(sqlite_engine, lab):
+    """Lengths were those of items that a restore had removed."""
+    study, lead, _ = lab
+    made = backup.make(sqlite_engine)
+    with reading(sqlite_engine) as session:
+        before = texts.texts_of(session, session.get_one(Study, study.id))
+
+    backup.restore_as(sqlite_engine, made.name, sure(lead))
+
+    with reading(sqlite_engine) as session:
+        assert texts.texts_of(session, session.get_one(Study, study.id)) is not before
 
 
 def test_readers_and_writers_go_on_through_a_restore(sqlite_engine, lab):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -16,12 +17,14 @@ from helpers.analyses import NAMES, analysis
 from helpers.frames import crossed, likert_rubric, make_frame
 from helpers.present import present
 from helpers.ratings import BEST_RUBRIC, first_work, resubmit, submit
-from helpers.studies import SMALL_RUBRIC, full_answers
+from helpers.studies import SMALL_RUBRIC, SYSTEMS, add_person, draft_items, full_answers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import update
 
 from components.results.annotators import _difference
+from triptych.formats import read_items
+from triptych.formats.model import ItemFile
 from triptych.results import texts
 from triptych.results.annotators import speeds_of
 from triptych.results.criterion import criterion_ratings
@@ -38,7 +41,9 @@ from triptych.stats.analysis.listing import response
 from triptych.stats.analysis.ratings import NO_ORDER
 from triptych.stats.undefined import Undefined
 from triptych.storage import database
-from triptych.storage.models import Item, Kind
+from triptych.storage.models import Item, Kind, Role, StudyState
+from triptych.study import design, lifecycle
+from triptych.study.design import Parts
 from triptych.study.settings import Preregistration, StudySettings
 
 SECTIONS = (
@@ -578,6 +583,24 @@ def test_words_to_read_include_context_and_all_candidates(marked):
     assert texts.texts_of(session, study) is result
     speeds = speeds_of(frame, Counted(), result)
     assert [(speed.n, speed.median, speed.unread) for speed in speeds] == [(1, 30.0, 0), (1, 30.0, 0)]
+
+
+def test_texts_of_a_draft_are_those_of_its_present_items(sqlite_engine):
+    """A report vouched for a length effect in texts that a lead had replaced before the launch."""
+
+    def items(words: int) -> ItemFile:
+        answers = dict.fromkeys(SYSTEMS, "word " * words)
+        return read_items(json.dumps([{"id": "item-1", "context": "c", "candidates": answers}]).encode(), "items.json")
+
+    with database.writing(sqlite_engine) as session:
+        lead, plan = add_person(session, "lead", Role.lead), lifecycle.StudyPlan(title="Draft", seed="draft")
+        study = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(1), lead.pseudonym, lead.person_id)
+        seen = []
+        for words in (9, 50):
+            design.amend(session, study, Parts(items=items(words), replace_items=True), "", lead.pseudonym)
+            seen.append(texts.texts_of(session, study).reading)
+        lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
+        assert [*seen, texts.texts_of(session, study).reading] == [{"item-1": 1 + 3 * words} for words in (9, 50, 50)]
 
 
 def test_the_largest_differences_of_many_systems_are_named():

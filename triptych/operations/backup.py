@@ -216,9 +216,11 @@ def restore(engine: Engine, source: Path, actor: str, *, alone: bool = False) ->
                         again = _keep_out(copy, before)
                         heads = _note(copy, source.name, before, actor)
                     sqlite_files.overwrite_sqlite(current, part)
-    from triptych.results.frame.upkeep import forget  # pandas, which a backup need not wait for
+    from triptych.results import texts  # pandas, which a backup need not wait for
+    from triptych.results.frame import upkeep
 
-    forget()  # clears this process's cached ratings
+    upkeep.forget()  # clears what this process has cached
+    texts.forget()
     return Restored(source.name, before.path, heads, again, differing)
 
 

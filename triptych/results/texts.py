@@ -63,16 +63,23 @@ class Texts:
         return {item: words + candidates.get(item, 0) for item, words in self.contexts.items()}
 
 
-_texts: dict[StudyName, tuple[int, Texts]] = {}
+_texts: dict[StudyName, tuple[str | None, Texts]] = {}
 
 
 def texts_of(session: Session, study: Study) -> Texts:
-    """The study's texts, counted once per process: they do not change while people annotate."""
+    """The study's texts; after the launch they are counted once per process and design, whose hash covers them."""
+    if study.opened_at is None:
+        return _counted_texts(session, study)
     name = name_of(study)
     entry = _texts.get(name)
-    if entry is None or entry[0] != study.item_count:
-        entry = _texts[name] = (study.item_count, _counted_texts(session, study))
+    if entry is None or entry[0] != study.design_hash:
+        entry = _texts[name] = (study.design_hash, _counted_texts(session, study))
     return entry[1]
+
+
+def forget() -> None:
+    """Drops all texts, because the database was replaced by another one, where other systems may have written them."""
+    _texts.clear()
 
 
 def _counted_texts(session: Session, study: Study) -> Texts:
