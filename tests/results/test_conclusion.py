@@ -10,10 +10,12 @@ import pytest
 from helpers.present import present
 from helpers.ratings import exclude, submit
 from helpers.results_pages import visit, words  # noqa: F401
-from helpers.studies import full_answers
+from helpers.studies import add_person, full_answers
 
 from components.results.first_screen import beside
+from triptych.annotate import onboarding
 from triptych.errors import TriptychError
+from triptych.people import invitations, joining
 from triptych.results.caveats import caveats
 from triptych.results.first_screen import conclusion as conclusions
 from triptych.results.first_screen.conclusion import FAILED, STEPS, Latest, latest
@@ -22,7 +24,11 @@ from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.looking import log_look
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.storage import database
+from triptych.storage import database, events
+from triptych.storage.events import EventKind
+from triptych.storage.models import Role, Study
+from triptych.study import design
+from triptych.study.settings import settings_of
 from triptych.study.system_names import system_names
 from triptych.web.session import web_engine
 
@@ -150,6 +156,29 @@ def test_a_look_at_results_leaves_the_conclusion_standing(lab):
     with database.writing(engine) as session:
         log_look(session, study, 3, 9, "L-AAAAA")
     assert ask(engine, study) == Latest(old, True, None)
+
+
+def test_arrivals_leave_the_last_conclusion_standing(lab):
+    """While people joined, or one of them answered a check again and again, leads saw no results."""
+    engine, study, people = lab
+    with database.writing(engine) as session:
+        consent = {"text": "Please agree."}
+        design.amend(session, study, design.Parts(settings={"consent": consent}), "asked now", "P-lead")
+    old = asked_until_whole(engine, study).conclusion
+    with database.writing(engine) as session:
+        study = session.get_one(Study, study.id)
+        again = {"actor": people[0].pseudonym, "subject": people[0].pseudonym}
+        events.record(session, study.id, EventKind.check_answered_again, **again)
+        invitations.invite_one(session, study, "Vera", "", Role.viewer, "P-lead")
+    assert ask(engine, study) == Latest(old, True, None)
+
+    with database.writing(engine) as session:
+        study = session.get_one(Study, study.id)
+        joining.enrol(session, study, (newcomer := add_person(session, "new")).person_id, newcomer.pseudonym)
+        joining.consent(session, study, newcomer, settings_of(study).consent.version)
+        onboarding.read_instructions(session, study, newcomer, onboarding.wording_of(study))
+
+    assert (ask(engine, study).conclusion, ask(engine, study).current) == (old, False)
 
 
 def test_after_an_exclusion_the_last_conclusion_is_not_shown_again(lab):

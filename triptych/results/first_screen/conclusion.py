@@ -33,16 +33,35 @@ PAUSE = 4  # pause before the study's next conclusion, as a multiple of the time
 HEAD_START = 1.0  # seconds before the thread begins, so that the page that started it is drawn first
 RETRY_SECONDS = 60.0  # pause after a conclusion that failed
 FAILED = "The results could not be computed. The server's log shows the reason; the next attempt is in a minute."
-# annotations that came in since: an earlier conclusion is still true up to its last event
-WORK = (
+# annotations, arrivals and comments since: an earlier conclusion is still true up to its last event
+NEWS = (
     EventKind.annotation_edited,
+    EventKind.commented,
+    EventKind.consent_refused,
+    EventKind.entry_test_failed,
     EventKind.ignored,
+    EventKind.joined,
     EventKind.skipped,
     EventKind.submitted,
     EventKind.surplus,
 )
 # after any other kind of event, such as an exclusion, an erasure or an amendment, earlier conclusions are not shown
-HARMLESS = (*WORK, EventKind.reserved, EventKind.results_opened)
+HARMLESS = (
+    *NEWS,
+    EventKind.check_answered_again,
+    EventKind.consented,
+    EventKind.entry_test_passed,
+    EventKind.entry_test_started,
+    EventKind.instructions_read,
+    EventKind.invited,
+    EventKind.link_issued,
+    EventKind.reminded,
+    EventKind.reserved,
+    EventKind.results_opened,
+    EventKind.token_made,
+    EventKind.viewer_added,
+    EventKind.workbook_made,
+)
 STEPS: dict[str, Callable[[StudyAnalysis], object]] = {
     "means, intervals and agreement": lambda analysis: analysis.criteria,
     "differences between systems": lambda analysis: analysis.contrasts,
@@ -92,7 +111,7 @@ class StepAtWork:
 
 @dataclass(frozen=True)
 class Latest:
-    """conclusion: the last complete one that may be shown; current: whether no annotation came in since.
+    """conclusion: the last complete one that may be shown; current: whether nothing came in since that it counts.
 
     progress: progress of the thread at work on this study, if there is one; failure: why there is no newer conclusion.
     """
@@ -123,7 +142,7 @@ _lock = threading.Lock()
 
 
 def latest(session: Session, study: Study, counted: Counted, source: Source = frame_of) -> Latest:
-    """The last conclusion under these filters; starts the next one if work came in since and no thread is running.
+    """The last conclusion under these filters; starts the next one if news came in since and no thread is running.
 
     source: returns the frame that the conclusion is computed from.
     """
@@ -135,7 +154,7 @@ def latest(session: Session, study: Study, counted: Counted, source: Source = fr
         with _lock:
             shelf.conclusions.pop(asked, None)
         conclusion = None
-    current = conclusion is not None and not _came_in(session, study, conclusion, Event.kind.in_(WORK))
+    current = conclusion is not None and not _came_in(session, study, conclusion, Event.kind.in_(NEWS))
     with _lock:
         is_due = time.monotonic() >= shelf.begins_at or (conclusion is None and not shelf.failure)
         if not current and shelf.thread is None and is_due:
@@ -148,7 +167,7 @@ def latest(session: Session, study: Study, counted: Counted, source: Source = fr
 
 
 def _may_be_shown(session: Session, study: Study, conclusion: Conclusion) -> bool:
-    """Whether the study's log still contains the conclusion's last event, and only annotations came in since."""
+    """Whether the study's log still contains the conclusion's last event, and only harmless ones came in since."""
     last = select(Event.hash).where(Event.study_id == study.id, Event.number == conclusion.number)
     if session.scalars(last).first() != conclusion.hash:
         return False  # another state of the study was restored
