@@ -254,6 +254,18 @@ def test_items_taken_out_count_as_in_only_before_a_look(half_done, looked):
     numbers = collected(session, study)
     assert (numbers.filled, numbers.planned) == ((6, 8) if looked else (4, 4))
     assert numbers.interim is looked
+    dropped = "before anybody had opened results in the app, leaving out 2 planned annotations. Exports, single"
+    assert (dropped in numbers.sentence) is not looked
+
+
+def test_items_taken_out_before_the_first_annotation_drop_nothing(engine, make_study):
+    with database.writing(engine) as session:
+        study, lead, people = make_study(session, raters_per_item=1)
+        item = str(next(iter(frame_of(session, study).meta)))
+        design.amend(session, study, Parts(retire=(item,)), "a mistake", lead.pseudonym)
+        for _ in range(3):
+            submit(session, study, people[0], full_answers())
+        assert (collected(session, study).filled, collected(session, study).sentence) == (3, "")
 
 
 def test_more_raters_after_a_look_open_collection_again(half_done):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +16,7 @@ from triptych.stats.numbers import counted
 from triptych.storage import events
 from triptych.storage.events import EventKind
 from triptych.storage.models import Event, EventDetail, Item, Purpose, Study, StudyState
+from triptych.study.annotator_groups import first_annotations
 from triptych.study.settings import Preregistration
 
 ABOUT_COLLECTION = (
@@ -26,7 +28,8 @@ ABOUT_COLLECTION = (
     EventKind.annotator_excluded,
     EventKind.annotator_reinstated,
 )
-NOT_LOGGED = "Exports, single ratings, and reports made by a command do not count as opening results."
+UNSEEN = "before anybody had opened results in the app"
+NOT_LOGGED = " Exports, single ratings, and reports made by a command do not count as opening results."
 
 
 @dataclass(frozen=True)
@@ -34,9 +37,10 @@ class Planned:
     """The planned collection, as of one event.
 
     places: planned annotations of all items, except items taken out before the first look. left_out: those items, whose
-    annotations are not counted here. looks: (day, pseudonym) of everybody who opened results before the study was
-    closed, or until now. imported: the ratings came from elsewhere, without a plan. excluded: who was excluded when
-    the study was closed. complete: those of the looks at which all places were filled, and nobody was excluded since.
+    annotations are not counted here; dropped: planned annotations of those that were taken out when annotations were
+    in. looks: (day, pseudonym) of everybody who opened results before the study was closed, or until now. imported: the
+    ratings came from elsewhere, without a plan. excluded: who was excluded when the study was closed. complete: those
+    of the looks at which all places were filled, and nobody was excluded since.
     """
 
     places: int = 0
@@ -46,31 +50,37 @@ class Planned:
     imported: bool = False
     excluded: frozenset[str] = frozenset()
     complete: frozenset[tuple[str, str]] = frozenset()
+    dropped: int = 0
 
 
 def planned_of(session: Session, study: Study) -> Planned:
     """The planned collection of a study.
 
-    Takes three short statements; one more if results were opened, one if items were taken out afterwards, and one or
-    two in a closed study.
+    Takes four short statements; one more if results were opened, two if items were taken out, and one or two in a
+    closed study.
     """
     history = _history(session, study)
     closed = study.state == StudyState.closed
     until_closed = history[: _closed_at(history)] if closed else history
     looks = {_look(event) for event in until_closed if _is_look(event)}
-    first_look = next((event.number for event in history if _is_look(event)), None)
+    first_look = next((event.number for event in history if _is_look(event)), math.inf)
     of_study = Item.study_id == study.id, Item.purpose == Purpose.main
-    retired = frozenset(session.scalars(select(Item.external_id).where(*of_study, Item.retired)))
-    late = _retired_since(session, study, first_look) if first_look and retired else frozenset()
-    asked = ~Item.retired | Item.external_id.in_(late) if late else ~Item.retired
-    places = session.scalars(select(func.coalesce(func.sum(Item.raters), 0)).where(*of_study, asked)).one()
+    asked = session.scalars(select(func.coalesce(func.sum(Item.raters), 0)).where(*of_study, ~Item.retired)).one()
+    query = select(Item.external_id, Item.raters).where(*of_study, Item.retired)
+    retired: dict[str, int] = dict(map(tuple, session.execute(query)))
+    begun = min(first_annotations(session, study).values(), default=math.inf) if retired else math.inf
+    taken_out = _taken_out(session, study) if retired else {}
+    late = {item for item in retired if taken_out.get(item, 0) > first_look}
+    places = int(asked) + sum(retired[item] for item in late)
+    dropped = sum(raters for item, raters in retired.items() if begun < taken_out.get(item, 0) < first_look)
     imports = _imports(session, study, history) if closed else {}
     # once it is reopened, people annotate in it as planned
     begins = [event.number for event in history if event.kind in (EventKind.ratings_imported, EventKind.study_open)]
     imported = bool(begins) and begins[-1] in imports and not imports[begins[-1]].get("stays_open")
     excluded = _excluded(until_closed, imports) if closed else frozenset()
-    complete = _complete(session, study, until_closed, int(places))
-    return Planned(int(places), retired - late, frozenset(looks), closed, imported, excluded, complete)
+    complete = _complete(session, study, until_closed, places)
+    left_out = frozenset(retired) - late
+    return Planned(places, left_out, frozenset(looks), closed, imported, excluded, complete, dropped)
 
 
 def _is_look(event: Row[Any]) -> bool:
@@ -128,12 +138,12 @@ def _excluded(history: Iterable[Row[Any]], imports: Mapping[int, dict[str, Any]]
     return frozenset(excluded)
 
 
-def _retired_since(session: Session, study: Study, number: int) -> frozenset[str]:
-    """Items that were taken out after an event."""
-    query = select(EventDetail.old, EventDetail.new).join(Event, Event.id == EventDetail.event_id)
-    query = query.where(Event.study_id == study.id, Event.kind == EventKind.design_amended, Event.number > number)
-    changes = [(old or {}, new or {}) for old, new in session.execute(query) if "retired" in (new or {})]
-    return frozenset(item for old, new in changes for item in {*new["retired"]} - {*old.get("retired", ())})
+def _taken_out(session: Session, study: Study) -> dict[str, int]:
+    """Item → the number of the event that took it out."""
+    query = select(Event.number, EventDetail.old, EventDetail.new).join(Event, Event.id == EventDetail.event_id)
+    query = query.where(Event.study_id == study.id, Event.kind == EventKind.design_amended).order_by(Event.number)
+    amended = [(number, old or {}, new) for number, old, new in session.execute(query) if "retired" in (new or {})]
+    return {item: number for number, old, new in amended for item in {*new["retired"]} - {*old.get("retired", ())}}
 
 
 def is_about_collection(news: Iterable[Event]) -> bool:
@@ -147,7 +157,9 @@ def collection(planned: Planned, work: pd.DataFrame, declaration: Preregistratio
     """
     excluded = work["excluded"] & (work["annotator"].isin(planned.excluded) | (not planned.closed))
     in_place = work["in_place"] & ~excluded
-    filled = int((in_place & ~work["item"].isin(planned.left_out)).sum())
+    left_out = work["item"].isin(planned.left_out)
+    filled = int((in_place & ~left_out).sum())
+    dropped = max(0, planned.dropped - int((in_place & left_out).sum()))
     over = filled >= planned.places and (planned.closed or not declaration.stop_rule)
     over = over or (planned.closed and not planned.looks)
     bound = CLEAR if over else declaration.interim_bound
@@ -155,7 +167,9 @@ def collection(planned: Planned, work: pd.DataFrame, declaration: Preregistratio
     complete = filled >= planned.places and not declaration.stop_rule
     looks = planned.looks - planned.complete if complete else planned.looks
     numbers = Collected(planned.places, filled, len(looks), bound, not over)
-    sentences = " ".join(_sentences(numbers, replace(planned, looks=looks), bool(declaration.stop_rule)))
+    sentences = " ".join(
+        _sentences(numbers, replace(planned, looks=looks, dropped=dropped), bool(declaration.stop_rule))
+    )
     return Collected(**{**vars(numbers), "sentence": sentences})
 
 
@@ -164,11 +178,14 @@ def _sentences(numbers: Collected, planned: Planned, stop_rule: bool) -> Iterato
     if planned.imported and numbers.filled >= numbers.planned:
         yield "These ratings were imported without a plan and count as complete."
     elif not numbers.interim and numbers.filled < numbers.planned:
-        yield f"Collection ended early, before anybody had opened results in the app: {share}. {NOT_LOGGED}"
+        yield f"Collection ended early, {UNSEEN}: {share}.{NOT_LOGGED * (not planned.dropped)}"
     elif numbers.interim:
         rule = "; the study is open, so its stop rule does not count as met" if stop_rule and not planned.closed else ""
         over = "The study was closed early, after results had been opened" if planned.closed else "Results are interim"
         yield f"{over}: {share}{rule}. {bound_in_words(numbers.bound)}"
+    if planned.dropped:
+        others = counted(planned.dropped, "planned annotation")
+        yield f"Items were taken out {UNSEEN}, leaving out {others}.{NOT_LOGGED}"
     if planned.looks:
         days, people = (len({look[part] for look in planned.looks}) for part in (0, 1))
         before = "before collection ended" if not numbers.interim or planned.closed else "so far"
