@@ -81,6 +81,25 @@ def test_responses_rated_one_at_a_time_are_said():
     assert not [*one_at_a_time(analysed(frame))]
 
 
+def test_mostly_absent_ratings_of_one_system_are_no_single_responses():
+    frame = crossed(60, 8, systems=2)
+    high = (frame.ratings["system"] == 1) | (frame.ratings["value"] >= 6)
+    analysis = analysed(with_rows(frame, high))
+    (finding,) = unevenly_missing(analysis)
+    assert "ratings of System 2 are missing more often than those of System 1" in finding.sentence
+    assert not [*one_at_a_time(analysis)]
+
+
+def test_a_system_asked_about_less_often_is_not_missing():
+    frame = crossed(60, 8, systems=2)
+    item, annotator = (frame.ratings[name].cat.codes for name in ("item", "annotator"))
+    system = frame.ratings["system"]
+    alone = analysed(with_rows(frame, system == np.where((item + annotator) % 4 == 0, 2, 1)))
+    assert not [*unevenly_missing(alone)] and [*one_at_a_time(alone)]
+    for part in (item < 20, annotator < 3):
+        assert not [*unevenly_missing(analysed(with_rows(frame, part | (system == 1))))]
+
+
 def items_of(frame: Frame) -> list[str]:
     return list(frame.ratings["item"].cat.categories)
 

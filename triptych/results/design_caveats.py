@@ -51,8 +51,8 @@ def one_at_a_time(analysis: StudyAnalysis) -> Iterator[Finding]:
     for ratings in analysis.ratings:
         if not analysis.contrasts_of(ratings.criterion.key):
             continue
-        cells = _annotations(ratings)[_rated(ratings)]
-        if len(cells) and (np.unique(cells, return_counts=True)[1] == 1).mean() > SINGLE_SHARE:
+        held = _held(ratings, ratings.system > 0)
+        if len(held) and (held.sum(axis=1) == 1).mean() > SINGLE_SHARE and not _asked_together(held):
             yield Finding(
                 33,
                 "one at a time",
@@ -109,6 +109,27 @@ def _annotations(ratings: StudyRatings) -> np.ndarray:
     return codes
 
 
+def _held(ratings: StudyRatings, rows: np.ndarray) -> np.ndarray:
+    """(annotations, systems) whether an annotation has one of these rows about a system, both in ascending order."""
+    cells, systems = np.unique(_annotations(ratings)), np.unique(ratings.system[ratings.system > 0])
+    held = np.zeros((len(cells), len(systems)), dtype=bool)
+    held[np.searchsorted(cells, _annotations(ratings)[rows]), np.searchsorted(systems, ratings.system[rows])] = True
+    return held
+
+
+def _asked_together(held: np.ndarray) -> bool:
+    """Whether annotations that hold the rarest system mostly hold the most frequent one too."""
+    rarest, *_, most_frequent = held.sum(axis=0).argsort(kind="stable")
+    return bool(held[held[:, rarest], most_frequent].mean() > SINGLE_SHARE)
+
+
+def _occurring(held: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """(annotations, systems) whether any annotation with the same code, of an item or annotator, holds the system."""
+    occurring = np.zeros((codes.max() + 1, held.shape[1]), dtype=bool)
+    np.logical_or.at(occurring, codes, held)
+    return occurring[codes]
+
+
 def _rated(ratings: StudyRatings) -> np.ndarray:
     rated: np.ndarray = ~np.isnan(ratings.number) & (ratings.system > 0)
     return rated
@@ -120,18 +141,15 @@ def _most_apart(ratings: StudyRatings) -> Iterator[tuple[str, int, int, float, f
     p is adjusted over all pairs of systems.
     """
     systems = np.unique(ratings.system[ratings.system > 0])
-    cells, first = np.unique(_annotations(ratings), return_index=True)
-    if len(systems) < 2 or not len(cells):
+    first = np.unique(_annotations(ratings), return_index=True)[1]
+    if len(systems) < 2 or not len(first):
         return
-    rows = ratings.system > 0
-    value = np.full((len(cells), len(systems)), np.nan)
-    place = np.searchsorted(cells, _annotations(ratings)[rows]), np.searchsorted(systems, ratings.system[rows])
-    value[place] = 1.0
-    present = np.zeros(value.shape, dtype=bool)
-    present[place] = _rated(ratings)[rows]
-    if (~np.isnan(value)).all(axis=1).mean() > SINGLE_SHARE:
-        value[:] = 1.0  # annotations contain all systems, so an absent rating is missing
-    missing: Floats = np.where(present, 0.0, value)
+    asked = held = _held(ratings, ratings.system > 0)
+    if held.all(axis=1).mean() > SINGLE_SHARE:
+        asked = np.ones_like(held)  # annotations contain all systems, so an absent rating is missing
+    elif _asked_together(held):
+        asked = _occurring(held, ratings.item[first]) & _occurring(held, ratings.annotator[first])
+    missing: Floats = np.where(_held(ratings, _rated(ratings)), 0.0, np.where(asked, 1.0, np.nan))
     if np.isnan(missing).all(axis=0).any():
         return
     share = np.nanmean(missing, axis=0)
