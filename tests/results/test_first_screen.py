@@ -132,6 +132,20 @@ def test_the_values_of_a_declared_field_share_the_bound():
     assert analysis(replace(frame, meta=meta)).collection.bound == CLEAR
 
 
+def test_all_declared_fields_share_the_bound():
+    frame = declared(crossed(items=40, annotators=6, systems=2), slices=("topic", "level", "unused"))
+    items = frame.ratings["item"].cat.categories
+    meta = {item: {"topic": f"t{place // 8}", "level": f"l{place % 3}"} for place, item in enumerate(items)}
+    frame = replace(frame, meta=meta)
+    part = analysis(frame, field="topic", value="t1")
+    assert part.collection.bound == pytest.approx(CLEAR / 8)
+    assert "one of 8 values of level and topic, which share the bound" in part.family
+    whole = analysis(frame)
+    assert whole.collection.bound == CLEAR
+    bounds = {contrast.bound for each in slices(whole, "c1", "topic") for contrast in each.contrasts}
+    assert bounds == {CLEAR / 2}
+
+
 def test_annotators_selected_by_a_filter_are_not_tested():
     frame = declared(with_topics(crossed(items=40, annotators=12, gap=1.5)), slices=("topic",))
     assert first_verdict(analysis(frame)).headline.startswith("System 3 is clearly above")

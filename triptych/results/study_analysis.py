@@ -26,6 +26,7 @@ from triptych.stats.analysis.collection import NOT_TESTED, Collected
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.analysis.ratings import Ratings
 from triptych.stats.analysis.study import LengthOf, StudyNumbers, length_of
+from triptych.stats.numbers import joined_words
 from triptych.stats.spans import SpanAgreement, span_agreement
 from triptych.stats.undefined import Undefined, or_undefined
 from triptych.storage.models import RATED
@@ -96,8 +97,8 @@ class StudyAnalysis(StudyNumbers):
     def collection(self) -> Collected:
         """Collection of the whole study, whatever the filters; the bound of the tests depends on them.
 
-        Under filters that may have been chosen by the ratings, nothing is tested. The values of a declared field share
-        the bound (Bonferroni), as each of them can be selected.
+        Under filters that may have been chosen by the ratings, nothing is tested. The values of all declared fields
+        share the bound (Bonferroni), as each of them can be selected.
         """
         declaration = self.frame.settings.preregistration
         collected = collection(self.frame.planned, self.frame.work, declaration)
@@ -111,11 +112,16 @@ class StudyAnalysis(StudyNumbers):
             return UNDECLARED_SLICE
         return CHOSEN_ANNOTATORS if self.scope.annotators else ""
 
+    @cached_property
+    def declared_fields(self) -> dict[str, list[str]]:
+        """Declared field of the items → its values, each of which the filters can select."""
+        declares = self.frame.settings.preregistration.declares
+        return {field: values for field, values in self.frame.fields.items() if declares(field)}
+
     @property
     def _values(self) -> int:
-        """How many values of the items' field the filters can select; 1 without such a filter."""
-        field = self.scope.field
-        return len({str(meta.get(field)) for meta in self.frame.meta.values()} | {self.scope.value}) if field else 1
+        """How many values the filters can select, if they select the items by one; otherwise 1."""
+        return max(sum(map(len, self.declared_fields.values())), 1) if self.scope.field else 1
 
     @property
     def untested(self) -> str:
@@ -179,7 +185,8 @@ class StudyAnalysis(StudyNumbers):
         family = family_of(self.contrasts, titles, bool(self.declared))
         if self._values == 1 or not any(contrast.p_holm is not None for contrast in self.contrasts):
             return family
-        shared = f"The items are those of one of {self._values} values of {self.scope.field}, which share the bound: "
+        fields = joined_words([*self.declared_fields])
+        shared = f"The items are those of one of {self._values} values of {fields}, which share the bound: "
         return f"{family} {shared}a difference is clear with an adjusted p below {self.collection.bound:.3g}."
 
     @cached_property

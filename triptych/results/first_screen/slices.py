@@ -14,7 +14,7 @@ from triptych.stats.undefined import Undefined
 
 @dataclass(frozen=True)
 class Slice:
-    """Items with one value of a field. contrasts: adjusted over all values; empty unless the field was declared."""
+    """Items with one value of a field. contrasts: adjusted over all its values; empty unless the field was declared."""
 
     value: str
     items: int
@@ -23,17 +23,20 @@ class Slice:
 
 
 def slices(analysis: StudyAnalysis, criterion: str, field: str) -> tuple[Slice, ...]:
-    """The counted ratings of a criterion by the values of a field of the items file, in the field's order."""
+    """The counted ratings of a criterion by the values of a field of the items file, in the field's order.
+
+    All declared fields share the bound of the tests (Bonferroni).
+    """
     ratings, frame = analysis.ratings_of(criterion), analysis.frame
     values = np.array([str(frame.meta.get(item, {}).get(field, "")) for item in analysis.item_names], dtype=object)
     of_rating = values[ratings.item]
     parts = {value: ratings.take(np.flatnonzero(of_rating == value)) for value in frame.fields.get(field, [])}
     parts = {value: part for value, part in parts.items() if len(part)}
     tested: tuple[Contrast, ...] = ()
-    if frame.settings.preregistration.declares(field):
+    if field in analysis.declared_fields:
         sides = {value: compared(part) for value, part in parts.items()}
         defined = {value: of for value, of in sides.items() if not isinstance(of, Undefined)}
-        tested = contrasts(defined, analysis.systems, (), analysis.collection.bound)
+        tested = contrasts(defined, analysis.systems, (), analysis.collection.bound / len(analysis.declared_fields))
     return tuple(
         Slice(
             value,
