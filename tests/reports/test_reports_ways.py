@@ -114,6 +114,16 @@ def test_a_report_names_counted_kinds_and_removed_items(sqlite_engine, make_stud
     assert "2 (human)." in report.files["heds.md"].decode()
 
 
+def test_systems_of_removed_items_count_as_rated(sqlite_engine, make_study):
+    study, _, _ = rated(sqlite_engine, make_study)
+    with database.writing(sqlite_engine) as session:
+        session.execute(update(Item).values(retired=True, retired_reason="unclear"))
+    report = report_of(sqlite_engine, study)
+    assert " rated responses of 3 systems to " in report.files["methods.txt"].decode()
+    assert "0 items. Outputs per system: ." not in report.files["heds.md"].decode()
+    assert "Outputs per system: System 1: " in report.files["heds.md"].decode()
+
+
 def test_a_report_is_given_to_the_study_s_lead_only(sqlite_engine, make_study, monkeypatch):
     study, lead, people = rated(sqlite_engine, make_study)
     with database.writing(sqlite_engine) as session:

@@ -97,10 +97,11 @@ class Facts:
 
 
 def _outputs(analysis: StudyAnalysis, shown: dict[int, int]) -> dict[str, int]:
-    """Visible name of a system → number of items. shown: system → its candidates."""
+    """Visible name of a system → number of items. shown: system → its candidates, without those of retired items."""
     pairs = [np.stack([of.system, of.item], axis=1)[of.system > 0] for of in analysis.ratings]
     rated = Counter(np.unique(np.concatenate(pairs), axis=0)[:, 0].tolist()) if pairs else Counter()
-    return {analysis.names[code]: rated[code] if rated else count for code, count in shown.items()}
+    counts = rated or Counter(shown)
+    return {analysis.names[code]: counts[code] for code in sorted({*shown, *analysis.systems})}
 
 
 def facts_of(session: Session, study: Study, analysis: StudyAnalysis) -> Facts:
