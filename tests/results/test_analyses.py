@@ -193,6 +193,7 @@ def test_a_difference_that_needs_these_annotators_says_so():
     assert contrast.clear_here and not contrast.clear
     assert [finding.kind for finding in findings(each)][0] == "these annotators only"
     assert verdict(each, "c1").startswith("No clear difference between the systems")
+    assert "For these 6 annotators only, also clear: System 2 is above System 1." in verdict(each, "c1")
 
 
 def spoiled(turned: int) -> pd.DataFrame:

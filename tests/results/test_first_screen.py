@@ -79,7 +79,7 @@ def test_more_systems_are_grouped():
 
 
 def test_a_circle_of_clear_differences_is_one_group():
-    circle: list[Any] = [SimpleNamespace(system=b, baseline=a, higher=b) for a, b in ((1, 2), (2, 3), (3, 1))]
+    circle: list[Any] = [SimpleNamespace(higher=b, lower=a) for a, b in ((1, 2), (2, 3), (3, 1))]
     assert groups_apart([1, 2, 3], circle) == [[1, 2, 3]]
 
 

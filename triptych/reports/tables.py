@@ -67,8 +67,7 @@ def _above(analysis: StudyAnalysis, result: CriterionResult, name: str, letters:
     """The systems that this one is clearly above, after Holm's adjustment: their letters, or their number."""
     beaten = []
     for contrast in clear_of(analysis.contrasts_of(result.criterion.key)):
-        worse = contrast.baseline if contrast.higher == contrast.system else contrast.system
-        beaten += [letters[analysis.name(worse)]] if analysis.name(contrast.higher) == name else []
+        beaten += [letters[analysis.name(contrast.lower)]] if analysis.name(contrast.higher) == name else []
     return ",".join(sorted(beaten)) if _lettered(analysis) else str(len(beaten) or "")
 
 

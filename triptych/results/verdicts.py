@@ -155,7 +155,7 @@ def order(analysis: StudyAnalysis, clear: Collection[Contrast]) -> str:
     """
     below: dict[int, set[int]] = {system: set() for system in analysis.systems}
     for contrast in clear:
-        below[contrast.higher].add(contrast.baseline if contrast.higher == contrast.system else contrast.system)
+        below[contrast.higher].add(contrast.lower)
     if len(clear) == len(below) * (len(below) - 1) / 2:
         ranked = sorted(below, key=lambda system: -len(below[system]))
         return f"All differ clearly, from high to low: {', '.join(map(analysis.name, ranked))}"
@@ -302,7 +302,7 @@ def _of_annotators(analysis: StudyAnalysis, criterion: str, tested: Sequence[Con
             return ""
         listed = largest_first(only_here)[:MAX_LISTED]
         more = f" and {len(only_here) - MAX_LISTED} more" if len(only_here) > MAX_LISTED else ""
-        pairs = "; ".join(order(analysis, [contrast]) for contrast in listed)
+        pairs = "; ".join(f"{analysis.name(of.higher)} is above {analysis.name(of.lower)}" for of in listed)
         return f"For these {_annotators(only_here)} annotators only, also clear: {pairs}{more}."
     if count == 1:
         return "These are the ratings of a single annotator."

@@ -112,17 +112,13 @@ def _quoted(title: str) -> str:
 def groups_apart(systems: Sequence[int], clear: Sequence[Contrast]) -> list[list[int]]:
     """Groups from the highest to the lowest: inside each no two systems differ clearly, and each system is clearly
     below one of the group before."""
-    below = {(_lower(contrast), contrast.higher) for contrast in clear}
+    below = {(contrast.lower, contrast.higher) for contrast in clear}
     remaining, groups = list(systems), []
     while remaining:
         top = [code for code in remaining if not any((code, other) in below for other in remaining)] or remaining
         groups.append(top)
         remaining = [code for code in remaining if code not in top]
     return groups
-
-
-def _lower(contrast: Contrast) -> int:
-    return contrast.baseline if contrast.higher == contrast.system else contrast.system
 
 
 def _in_groups(analysis: StudyAnalysis, groups: Sequence[Sequence[int]], tested: str) -> str:
@@ -152,7 +148,7 @@ def _others(analysis: StudyAnalysis, key: str) -> str:
     if against:
         first = largest_first(against)[0]
         more = f" ({len(against) - 1} more such differences)" if len(against) > 1 else ""
-        higher, lower = analysis.name(first.higher), analysis.name(_lower(first))
+        higher, lower = analysis.name(first.higher), analysis.name(first.lower)
         return f"The other way round on {analysis.title(first.criterion)}: {higher} is above {lower}{more}."
     if not higher_of:
         clear = [other for other in others if clear_of(analysis.contrasts_of(other))]

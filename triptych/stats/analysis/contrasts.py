@@ -151,6 +151,11 @@ class Contrast(TestedDifference):
             return 0
         return self.system if self.difference.mean > 0 else self.baseline
 
+    @property
+    def lower(self) -> int:
+        """The system with the lower mean; 0 where the means are equal or unknown."""
+        return self.higher and (self.baseline if self.higher == self.system else self.system)
+
 
 @dataclass(frozen=True)
 class RankingOf:
