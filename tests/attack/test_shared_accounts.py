@@ -14,7 +14,7 @@ from triptych.errors import NotAllowed
 from triptych.people import invitations, joining, links, logins, panels, places, roster, shared_accounts
 from triptych.privacy import personal_data
 from triptych.storage.database import writing
-from triptych.storage.models import Access, Login, Person, Role, Study
+from triptych.storage.models import Access, Login, PanelIdentity, Person, Role, Study
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.study.settings import PanelAddress
@@ -109,9 +109,7 @@ def test_no_panel_has_the_name_of_another_studys_ids(session, make_study):
 def test_a_panels_id_opens_no_account_of_other_leads(session, make_study):
     """Without a proof in its own address, a study opened the account of any id in a study that demands a signature."""
     (mine, _), (theirs, _) = make_both(session, make_study, Access.panel)
-    theirs.settings = {"panel": {"proof": "signature"}}
-    session.flush()
-    signature = hmac.digest(places.key_of(theirs).encode(), b"5f1", "sha256").hex()
+    signature = make_signed(session, theirs, "5f1")
     first = panels.join_from_panel(session, theirs, "prolific", "5f1", "s1", signature)
 
     pretended = panels.join_from_panel(session, mine, "prolific", "5f1", "s2")
@@ -122,6 +120,41 @@ def test_a_panels_id_opens_no_account_of_other_leads(session, make_study):
     assert panels.join_from_panel(session, theirs, "prolific", "5f1", "s4", signature).id == first.id
     [own] = personal_data.of_member(session, mine, pretended.pseudonym)["panel_ids"]
     assert (own["id"], own["session"]) == ("5f1", "s3")
+
+
+def make_signed(session: Session, study: Study, participant: str) -> str:
+    """Make a panel study demand a signature of each id; returns this participant's."""
+    study.settings = {"panel": {"proof": "signature"}}
+    session.flush()
+    return hmac.digest(places.key_of(study).encode(), participant.encode(), "sha256").hex()
+
+
+def test_a_demo_study_makes_no_participant_of_another(session, make_study):
+    """A lead, or anybody if it is on a panel, could make the account and keep a login before its owner arrived."""
+    (demo, _), (theirs, _) = make_both(session, make_study, Access.panel)
+    demo.demo = True
+    signature = make_signed(session, theirs, "5f1")
+    pretended = panels.join_from_panel(session, demo, "prolific", "5f1", "s1")
+
+    owner = panels.join_from_panel(session, theirs, "prolific", "5f1", "s2", signature)
+
+    assert (studies_of(session, pretended), studies_of(session, owner)) == ({"Mine"}, {"Theirs"})
+
+
+@pytest.mark.parametrize("first", ["mine", "theirs"])
+def test_a_study_handed_over_opens_no_participants_account(session, make_study, first):
+    """Its former lead arrives in it with any id, which needs no proof, or did before its owner did elsewhere."""
+    (mine, me), (theirs, lead) = make_both(session, make_study, Access.panel)
+    signature = make_signed(session, theirs, "5f1")
+    if first == "mine":
+        panels.join_from_panel(session, mine, "prolific", "5f1", "s1")
+    lead_too(session, mine, lead)
+    roster.remove_lead(session, mine, me.pseudonym, sure(me))
+    owner = panels.join_from_panel(session, theirs, "prolific", "5f1", "s2", signature)
+
+    pretended = panels.join_from_panel(session, mine, "prolific", "5f1", "s3")
+
+    assert (studies_of(session, pretended), studies_of(session, owner)) == ({"Mine"}, {"Theirs"})
 
 
 def share(session: Session, make_study: Any, access: Access) -> tuple[tuple[Study, Who], tuple[Study, Who]]:
@@ -154,15 +187,18 @@ def test_a_link_opens_no_study_whose_leads_differ_since(session, make_study, cha
 
 
 def test_a_panel_opens_no_study_whose_leads_differ_since(session, make_study):
-    """A lead stands for the panel: they know its ids, and the key of their signatures."""
+    """Ids were shared by studies of the same leads, and a lead stands for the panel: they know its ids and the key."""
     (mine, _), (theirs, _) = share(session, make_study, Access.panel)
-    first = panels.join_from_panel(session, mine, "prolific", "5f1", "s1")
-    assert panels.join_from_panel(session, theirs, "prolific", "5f1", "s2").id == first.id
+    first = add_person(session, "first")
+    session.add(PanelIdentity(person_id=first.person_id, panel="prolific", external_id="5f1"))
+    for study in (mine, theirs):
+        joining.enrol(session, study, first.person_id, first.pseudonym)
+    assert panels.join_from_panel(session, mine, "prolific", "5f1", "s1").id == first.person_id
     lead_too(session, mine, add_person(session, "new", Role.lead))
 
     with pytest.raises(NotAllowed, match="a study with other leads"):
         panels.join_from_panel(session, mine, "prolific", "5f1", "s3")
-    assert panels.join_from_panel(session, theirs, "prolific", "5f1", "s4").id == first.id
+    assert panels.join_from_panel(session, theirs, "prolific", "5f1", "s4").id == first.person_id
 
 
 def test_a_demo_link_opens_no_study_of_others(session, make_study):

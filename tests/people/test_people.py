@@ -419,7 +419,7 @@ def test_people_with_the_same_name_are_distinguished_by_address(sqlite_engine, s
 # Panels
 
 
-def test_a_panel_id_is_one_person_for_a_lead(sqlite_engine, make_study):
+def test_a_panel_id_is_another_person_in_each_study(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
         (study, lead, _), (other, *_) = (make_study(session, annotators=0, title=title) for title in ("One", "Other"))
         session.execute(update(Membership).where(Membership.study_id == other.id).values(person_id=lead.person_id))
@@ -428,7 +428,9 @@ def test_a_panel_id_is_one_person_for_a_lead(sqlite_engine, make_study):
         first = panels.join_from_panel(session, study, "prolific", "5f1", "s1")
 
         assert panels.join_from_panel(session, study, "prolific", "5f1", "s2").id == first.id
-        assert panels.join_from_panel(session, other, "prolific", "5f1", "s3").id == first.id
+        elsewhere = panels.join_from_panel(session, other, "prolific", "5f1", "s3")
+        assert elsewhere.id != first.id
+        assert panels.join_from_panel(session, other, "prolific", "5f1", "s3").id == elsewhere.id
         assert panels.join_from_panel(session, study, "prolific", "5f2", "s4").id != first.id
         assert panels.join_from_panel(session, study, "other", "5f1", "s5").id != first.id
 

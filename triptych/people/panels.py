@@ -13,8 +13,7 @@ from triptych.people import passcodes, places
 from triptych.people.accounts import new_person
 from triptych.people.joining import enrol, is_member, lock_for_joining, refuse_unless_open
 from triptych.people.names import tidied
-from triptych.people.shared_accounts import OPENS_OTHERS, has_other_leads, opens_studies_of_others
-from triptych.storage.database import wait_for_others
+from triptych.people.shared_accounts import OPENS_OTHERS, opens_studies_of_others
 from triptych.storage.models import Access, PanelIdentity, Person, Role, Study, StudyState
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of
@@ -43,7 +42,7 @@ def mark_of_panel_id(study_id: int, external_id: str) -> str:
 
 
 def panels_of(study: Study, panel: str) -> tuple[str, str]:
-    """The names under which ids of this panel are stored: for this study alone, and for all studies of its leads.
+    """The names under which ids of this panel are stored: for this study alone, and before decision 72 for several.
 
     A panel's own name has no line end, so no other study can have a panel of the first name.
     """
@@ -51,22 +50,16 @@ def panels_of(study: Study, panel: str) -> tuple[str, str]:
 
 
 def _identity_on_panel(session: Session, study: Study, panel: str, external_id: str) -> PanelIdentity | None:
-    """The identity behind this id; None for a person of other leads' studies, who is somebody else in this one."""
+    """The identity behind this id in this study; None for somebody who has come to other studies only."""
     panels, ids = panels_of(study, panel), (mark_of_panel_id(study.id, external_id), external_id)
     query = select(PanelIdentity).where(PanelIdentity.panel.in_(panels), PanelIdentity.external_id.in_(ids))
     known = sorted(session.scalars(query), key=lambda each: (panels.index(each.panel), ids.index(each.external_id)))
-    return next(
-        (
-            each
-            for each in known
-            if is_member(session, study, each.person_id) or not has_other_leads(session, study, each.person_id)
-        ),
-        None,
-    )
+    own = (each for each in known if each.panel == panels[0] or is_member(session, study, each.person_id))
+    return next(own, None)
 
 
 def panel_person(session: Session, study: Study, external_id: str) -> int | None:
-    """The person with this id on the study's panel, who joined a study before."""
+    """The person with this id on the study's panel, who joined it before."""
     if not external_id.isprintable():
         return None
     identity = _identity_on_panel(session, study, settings_of(study).panel.name, external_id)
@@ -76,12 +69,11 @@ def panel_person(session: Session, study: Study, external_id: str) -> int | None
 def join_from_panel(
     session: Session, study: Study, panel: str, external_id: str, session_id: str, proof: str = ""
 ) -> Person:
-    """The person with this id on this panel, now a member of the study; one id is one person in all studies of the same
-    leads.
+    """The person with this id on this panel, now a member of the study; the id is another person in each study.
 
-    Somebody who withdrew from every study returns to those as the same person, and joins another as a new person.
-    Raises NotAllowed if the study takes nobody from a panel, if the id is unusable or lacks the required proof, and for
-    an account in studies of other leads; StudyNotOpen for a newcomer, and StudyFull.
+    Somebody who withdrew returns as the same person. Raises NotAllowed if the study takes nobody from a panel, if the
+    id is unusable or lacks the required proof, and for an account in studies of other leads; StudyNotOpen for a
+    newcomer, and StudyFull.
     """
     if study.access != Access.panel:
         raise NotAllowed(_("This study has no panel."))
@@ -90,7 +82,6 @@ def join_from_panel(
             _("The panel's address carries no usable participant id. Open the study from the panel again.")
         )
     places.refuse_without_proof(study, external_id, proof)
-    wait_for_others(session, f"{external_id} of the panel {panel}")  # who may arrive in another study at this moment
     lock_for_joining(session, study)
     identity = _identity_on_panel(session, study, panel, external_id)
     person = session.get(Person, identity.person_id) if identity else None
@@ -104,10 +95,8 @@ def join_from_panel(
         places.refuse_if_full(session, study, person.id if person else None)
     if person is None or identity is None:
         person = new_person(session, Role.annotator)
-        known = (PanelIdentity.panel == panel) & (PanelIdentity.external_id == external_id)
-        is_known = session.scalars(select(PanelIdentity.id).where(known)).first() is not None
-        here, everywhere = panels_of(study, panel)
-        identity = PanelIdentity(person_id=person.id, panel=here if is_known else everywhere, external_id=external_id)
+        own_panel, _former = panels_of(study, panel)
+        identity = PanelIdentity(person_id=person.id, panel=own_panel, external_id=external_id)
         session.add(identity)
     if identity.external_id == external_id:
         identity.session_id = tidied(session_id)[:LONGEST_PANEL_ID]
