@@ -15,10 +15,14 @@ from triptych.annotate import annotations as annotating
 from triptych.annotate import assignments, onboarding
 from triptych.annotate.annotations import SetAsideMessage, SubmitMessage
 from triptych.annotate.assignments import Assigned, NoItem
+from triptych.exchange import judge_scores
+from triptych.exchange.judge_scores import JudgeScore
 from triptych.results.frame.model import Frame
+from triptych.results.frame.upkeep import frame_of
 from triptych.storage import events
 from triptych.storage.models import Assignment, Membership, Study
 from triptych.study.persons import Who
+from triptych.study.system_names import system_names
 
 BEST_RUBRIC = """
 key: best
@@ -36,6 +40,14 @@ def submit(session: Session, study: Study, who: Who, answers: Any = None, second
     work = assigned(session, study, who)
     resubmit(session, who, work, answers or full_answers(), seconds)
     return work
+
+
+def append_scores(session: Session, study: Study, lead: Who, judge: str, value: int = 2) -> str:
+    """Gives every response this fluency, as a judge model does; returns the judge's pseudonym."""
+    items, systems = frame_of(session, study).meta, system_names(session, study).values()
+    scores = [JudgeScore(str(item), system, "fluency", value) for item in items for system in systems]
+    checked = judge_scores.check(session, study, judge, scores)
+    return judge_scores.append(session, study, checked, lead.pseudonym).judge
 
 
 def assigned(session: Session, study: Study, who: Who) -> Assigned:

@@ -12,7 +12,7 @@ import zipfile
 
 import pytest
 from helpers.downloads import get
-from helpers.ratings import submit
+from helpers.ratings import append_scores, submit
 from helpers.reports import report_of
 from helpers.results_pages import words
 from helpers.studies import ROOT, add_person, full_answers
@@ -33,7 +33,7 @@ from triptych.storage.models import Item, Kind, Person, Role, Study
 from triptych.study import design, heds_answers, lifecycle
 from triptych.study.design import Parts
 from triptych.study.persons import Who
-from triptych.study.settings import changed, stored
+from triptych.study.settings import Recruitment, changed, stored
 from triptych.web import export
 from triptych.web.session import web_engine
 
@@ -122,6 +122,23 @@ def test_systems_of_removed_items_count_as_rated(sqlite_engine, make_study):
     assert " rated responses of 3 systems to " in report.files["methods.txt"].decode()
     assert "0 items. Outputs per system: ." not in report.files["heds.md"].decode()
     assert "Outputs per system: System 1: " in report.files["heds.md"].decode()
+
+
+def test_a_report_of_judges_alone_claims_no_blind_people(sqlite_engine, make_study):
+    """It called them annotators, with the plan and the balanced order of the people who do not count."""
+    study, lead, _ = rated(sqlite_engine, make_study)
+    with database.writing(sqlite_engine) as session:
+        study = session.get_one(Study, study.id)
+        study.settings = stored(changed(study, recruitment=Recruitment(how="By mail.")))
+        append_scores(session, study, lead, "one-model")
+    files = report_of(sqlite_engine, study, Counted(kinds=frozenset({"judge"}))).files
+    methods = files["methods.txt"].decode()
+    assert methods.startswith("1 judge model rated responses of 3 systems to 1 of 1 items. They judged")
+    assert "collected elsewhere" in methods and "without the names" not in methods and "By mail" not in methods
+    assert "in a balanced order" not in files["heds.md"].decode()
+    assert "No ratings by people are counted" in files["report.html"].decode()
+    both = report_of(sqlite_engine, study, Counted(kinds=frozenset({"human", "judge"}))).files["methods.txt"].decode()
+    assert both.startswith("2 annotators (human) and 1 judge model rated responses of 3 systems to 1 of 1 items; 3")
 
 
 def test_a_report_is_given_to_the_study_s_lead_only(sqlite_engine, make_study, monkeypatch):

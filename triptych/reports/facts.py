@@ -11,8 +11,9 @@ import numpy as np
 from sqlalchemy import Select, func, select
 from sqlmodel import Session
 
-from triptych.results.frame.counted import mostly_ignored
+from triptych.results.frame.counted import mostly_ignored, people_counted
 from triptych.results.frame.highlights import highlights_of
+from triptych.results.frame.loading import membership_of
 from triptych.results.pay import PayMeter, meter_of
 from triptych.results.quality import Standing, standings
 from triptych.results.study_analysis import StudyAnalysis
@@ -41,6 +42,7 @@ from triptych.study import design, lifecycle
 from triptych.study.design import Amendment
 from triptych.study.settings import StudySettings, settings_of
 
+MADE_ELSEWHERE = {Origin.imported, Origin.judge}
 EXCLUSIONS_HEADER = ("what", "which", "when", "who", "reason", "annotations", "in the numbers")
 
 
@@ -61,9 +63,9 @@ class Exclusion:
 class Facts:
     """Facts about a study for its report.
 
-    as_of: time of the last event. imported: whether all annotations were made elsewhere; planned: whether items were
-    assigned by a plan; workbooks: whether some annotations were made in files. has_texts: whether any candidate has a
-    text.
+    as_of: time of the last event. imported: whether all annotations were made elsewhere; elsewhere: whether those that
+    count were, such as judges' scores; planned: whether items were assigned by a plan; workbooks: whether some
+    annotations were made in files. has_texts: whether any candidate has a text.
 
     outputs: visible name of a system → number of items with a rating of its response or, if only items are rated, with
     its response. settings: how annotators were recruited, the preregistration, the lead's answers for the datasheet.
@@ -79,6 +81,7 @@ class Facts:
     as_of: datetime
     blind: bool
     imported: bool
+    elsewhere: bool
     planned: bool
     workbooks: bool
     has_texts: bool
@@ -117,13 +120,18 @@ def facts_of(session: Session, study: Study, analysis: StudyAnalysis) -> Facts:
     )
     last = select(Event.at).where(Event.study_id == study.id).order_by(Event.number.desc()).limit(1)
     settings = settings_of(study)
-    origins = {*session.scalars(select(Assignment.origin).where(Assignment.study_id == study.id).distinct())}
+    made = select(Assignment.origin).where(Assignment.study_id == study.id).distinct()
+    counting = made.join(Person, Person.id == Assignment.person_id).outerjoin(Membership, membership_of())
+    origins, that_count = (
+        {*session.scalars(query)} for query in (made, counting.where(*people_counted(analysis.scope)))
+    )
     return Facts(
         study=study,
         settings=settings,
         as_of=session.scalars(last).one(),
         blind=study.unblinded_at is None,
-        imported=bool(origins) and origins <= {Origin.imported, Origin.judge},
+        imported=bool(origins) and origins <= MADE_ELSEWHERE,
+        elsewhere=bool(that_count) and that_count <= MADE_ELSEWHERE,
         planned=_has(session, select(PlannedItem.id).where(PlannedItem.study_id == study.id)),
         workbooks=Origin.workbook in origins,
         has_texts=_has_texts(session, study),

@@ -43,7 +43,7 @@ def full_sheet(facts: Facts, analysis: StudyAnalysis, book: Book, seal: str) -> 
     for result in analysis.criteria:
         key = result.criterion.key
         sheet |= {(number, key): answer for number, answer in _of_criterion(result.criterion, book)}
-        if facts.imported:
+        if facts.elsewhere:
             sheet |= {(number, key): Answer(text=UNKNOWN) for number in ASKED_ELSEWHERE}
             sheet[HOW_PRESENTED, key] = Answer()
     return sheet | {place: answer for place, answer in stored(facts.settings.heds).items() if answer}
@@ -58,7 +58,7 @@ def authors(sheet: Sheet) -> list[str]:
 def _of_study(facts: Facts, analysis: StudyAnalysis, book: Book, seal: str) -> Iterator[tuple[tuple[str, str], Answer]]:
     rubric = facts.rubric
     per_system = "; ".join(f"{name}: {count}" for name, count in facts.outputs.items())
-    language = rubric.language.partition("-")[0] if facts.has_texts and not facts.imported else ""
+    language = rubric.language.partition("-")[0] if facts.has_texts and not facts.elsewhere else ""
     place = list(LANGUAGES).index(language) + 2 if language in LANGUAGES else None
     answers = {
         "2.2": Answer((8,) if rubric.judged == "conversation" else ()),
@@ -80,7 +80,7 @@ def _of_study(facts: Facts, analysis: StudyAnalysis, book: Book, seal: str) -> I
     }
     if facts.settings.ethics.approval:
         answers["5.1"] = Answer(text=facts.settings.ethics.approval)
-    if facts.imported:
+    if facts.elsewhere:
         answers |= dict.fromkeys(ELSEWHERE, Answer(text=UNKNOWN))
     return (((number, ""), answer) for number, answer in answers.items() if answer)
 

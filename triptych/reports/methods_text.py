@@ -20,6 +20,7 @@ from triptych.stats.intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR, Interval
 from triptych.stats.numbers import counted, joined_words
 from triptych.stats.proportional_odds import ProportionalOdds
 from triptych.stats.undefined import Undefined
+from triptych.storage.models import Kind
 from triptych.study.preregistration import declared
 from triptych.study.settings import EXPERTISE
 
@@ -41,7 +42,7 @@ def paragraph(facts: Facts, analysis: StudyAnalysis, book: Book) -> str:
     """Who rated what, how it was shown, and how the numbers were computed."""
     parts = (
         _design(facts, analysis, book),
-        _people(facts, book),
+        _people(facts, book) if set(analysis.kinds) != {Kind.judge} else (),
         _declared(facts),
         statistics(analysis, book),
         (finding.sentence for finding in facts.caveats if finding.kind == "groups set late"),
@@ -52,23 +53,21 @@ def paragraph(facts: Facts, analysis: StudyAnalysis, book: Book) -> str:
 
 
 def _design(facts: Facts, analysis: StudyAnalysis, book: Book) -> Iterator[str]:
-    annotators = counted(analysis.n_annotators, "annotator")
     if not analysis.n_ratings:
         yield "There is no rating yet."
         return
-    kinds = " and ".join(analysis.kinds)
     rated = sum(count > 0 for count in facts.outputs.values())
     systems = f"{rated} of " * (rated < len(facts.outputs)) + counted(len(facts.outputs), "system")
     yield (
-        f"{annotators} ({kinds}) rated responses of {systems} to {_items(facts, analysis, book)}"
-        + ("." if facts.imported else f"; {_planned(facts.study.raters_per_item)} planned.")
+        f"{_raters(analysis)} rated responses of {systems} to {_items(facts, analysis, book)}"
+        + ("." if facts.elsewhere else f"; {_planned(facts.study.raters_per_item)} planned.")
     )
     asked = "; ".join(_asked(result.criterion) for result in analysis.judged)
     yield f"They judged {counted(len(analysis.judged), 'criterion', 'criteria')}: {asked}."
     yield from at_a_time(analysis)
     if facts.rubric.deviations:
         yield f"Deviations from the original protocol: {_ended(facts.rubric.deviations)}"
-    if facts.imported:
+    if facts.elsewhere:
         yield "The ratings were collected elsewhere and imported; the order on screen is unknown."
         return
     yield from _shown(facts, analysis)
@@ -81,6 +80,14 @@ def _design(facts: Facts, analysis: StudyAnalysis, book: Book) -> Iterator[str]:
         yield ITEM_ORDERS[analysis.frame.settings.item_order]
     if facts.rubric.training:
         yield f"Annotators began with {len(facts.rubric.training)} training items with feedback."
+
+
+def _raters(analysis: StudyAnalysis) -> str:
+    """How many annotators of which kinds, and how many judge models."""
+    judges = analysis.n_judges
+    kinds = [kind for kind in analysis.kinds if kind != Kind.judge]
+    people = [f"{counted(analysis.n_annotators - judges, 'annotator')} ({' and '.join(kinds)})"] if kinds else []
+    return " and ".join([*people, *([counted(judges, "judge model")] if judges else [])])
 
 
 def at_a_time(analysis: StudyAnalysis) -> Iterator[str]:

@@ -29,7 +29,7 @@ from triptych.stats.analysis.study import LengthOf, StudyNumbers, length_of
 from triptych.stats.numbers import joined_words
 from triptych.stats.spans import SpanAgreement, span_agreement
 from triptych.stats.undefined import Undefined, or_undefined
-from triptych.storage.models import RATED
+from triptych.storage.models import RATED, Kind
 
 MAX_ANALYSES = 8  # per study
 INTERIM_ESTIMATES = "Interim: estimates without tests until collection is over, as decided before launch."
@@ -149,6 +149,11 @@ class StudyAnalysis(StudyNumbers):
     def kinds(self) -> list[str]:
         """Kinds of the people whose annotations count."""
         return sorted(self.work["kind"].unique())
+
+    @property
+    def n_judges(self) -> int:
+        """How many of the annotators are judge models."""
+        return sum(worker.kind == Kind.judge for worker in self.workers)
 
     @property
     def item_names(self) -> pd.Index:

@@ -35,6 +35,8 @@ from triptych.stats.numbers import joined_words, p_words, written
 from triptych.stats.undefined import Undefined
 
 BY_CHANCE = "In simulations without camps, such a hint appeared in up to 7 % of studies."
+WITH_JUDGES = "Ratings by a judge model are counted together with those by people."
+ONLY_JUDGES = "No ratings by people are counted, only scores of judge models, which are called annotators here."
 GROUPS_APART = 0.1  # difference of a group's alpha from the alpha of all, from which it is reported
 
 
@@ -89,8 +91,8 @@ def _in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 def _simulated(analysis: StudyAnalysis) -> Iterator[Finding]:
     if "simulated" in analysis.kinds:
         yield Finding(100, "simulated", "Simulated annotators are included. None of this is about people.")
-    if {"judge", "human"} <= {*analysis.kinds}:
-        yield Finding(95, "judge", "Ratings by a judge model are counted together with those by people.")
+    if "judge" in analysis.kinds:
+        yield Finding(95, "judge", WITH_JUDGES if "human" in analysis.kinds else ONLY_JUDGES)
 
 
 def _collection(analysis: StudyAnalysis) -> Iterator[Finding]:
