@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import streamlit as st
 
 from components.results.statistics_row import cells
 from components.shell.words import NONE
-from triptych.results.judges import judges, judges_in, margin
+from triptych.results.judges import excluded_judges, judges, judges_in, margin
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.stats.analysis.judges import JudgeOf
 from triptych.stats.analysis.statistics import OF_SYSTEMS, SHARED, STAND_IN, STAND_IN_PAIR, WITHIN_ITEMS
@@ -33,7 +33,8 @@ def judge_analysis(analysis: StudyAnalysis, key: str, slug: str) -> None:
     if not results:
         st.text("No judge rated this criterion." if len(analysis.ratings_of(key)) else NOT_RATED)
         return
-    st.dataframe([_row(each, analysis) for each in results], hide_index=True, key=f"judges-{slug}")
+    excluded = excluded_judges(analysis.frame)
+    st.dataframe([_row(each, analysis, excluded) for each in results], hide_index=True, key=f"judges-{slug}")
     st.caption(
         "The alternative annotator test leaves out one annotator at a time. The annotators are "
         f"{EXPERTISE[analysis.frame.settings.expertise]}, so epsilon is {margin(analysis.frame):g}, here and in "
@@ -45,10 +46,10 @@ def judge_analysis(analysis: StudyAnalysis, key: str, slug: str) -> None:
         _in_words(each, analysis)
 
 
-def _row(each: JudgeOf, analysis: StudyAnalysis) -> dict[str, object]:
+def _row(each: JudgeOf, analysis: StudyAnalysis, excluded: Collection[str]) -> dict[str, object]:
     test = each.stand_in if isinstance(each.stand_in, AltTest) else None
     return {
-        "Judge": each.judge,
+        "Judge": f"{each.judge} (excluded)" if each.judge in excluded else each.judge,
         "Its scores": analysis.title(each.scores),
         "May stand in": NONE if test is None else ("yes" if test.passes else "no"),
         **cells(SHARED, each),

@@ -13,7 +13,7 @@ import zipfile
 import pytest
 from helpers.downloads import get
 from helpers.ratings import append_scores, submit
-from helpers.reports import report_of
+from helpers.reports import again, numbers, report_of
 from helpers.results_pages import words
 from helpers.studies import ROOT, add_person, full_answers
 from sqlalchemy import inspect, select, text, update
@@ -139,6 +139,21 @@ def test_a_report_of_judges_alone_claims_no_blind_people(sqlite_engine, make_stu
     assert "No ratings by people are counted" in files["report.html"].decode()
     both = report_of(sqlite_engine, study, Counted(kinds=frozenset({"human", "judge"}))).files["methods.txt"].decode()
     assert both.startswith("2 annotators (human) and 1 judge model rated responses of 3 systems to 1 of 1 items; 3")
+
+
+def test_a_report_counts_excluded_judges_apart_from_annotators(sqlite_engine, make_study, tmp_path, monkeypatch):
+    study, lead, _ = rated(sqlite_engine, make_study)
+    with database.writing(sqlite_engine) as session:
+        for judge in ("one-model", "other-model"):
+            tried = append_scores(session, study, lead, judge)
+        exclusions.exclude(session, study, tried, "Not good.", lead.pseudonym)
+    report = report_of(sqlite_engine, study)
+    sentence = "1 of 2 judge models was excluded, perhaps because of the scores"
+    assert sentence in report.files["report.html"].decode() and sentence in report.files["methods.txt"].decode()
+    assert "left out" not in report.files["methods.txt"].decode()
+    assert report.files["exclusions.csv"].decode().splitlines()[1].startswith(f"judge,{tried},")
+    assert {row["system"] for row in numbers(report) if row["part"] == "judges"} >= {tried}
+    assert again(report, tmp_path, monkeypatch) == []
 
 
 def test_a_report_is_given_to_the_study_s_lead_only(sqlite_engine, make_study, monkeypatch):

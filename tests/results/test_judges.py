@@ -12,7 +12,7 @@ from helpers.ratings import BEST_RUBRIC
 
 from triptych.results.criterion import criterion_ratings
 from triptych.results.frame.model import Counted, Frame
-from triptych.results.judges import judges, judges_in
+from triptych.results.judges import excluded_judges, judges, judges_in
 from triptych.stats.analysis.judges import JudgeOf
 from triptych.stats.correlation import Correlations
 from triptych.stats.judge import AltTest
@@ -83,6 +83,14 @@ def test_a_good_judge_may_replace_people_a_guessing_may_not():
     assert isinstance(good.within_items, Correlations) and isinstance(guessing.within_items, Correlations)
     assert good.within_items.kendall.value > 0.5 > guessing.within_items.kendall.value
     assert (good.judge, good.criterion, good.shared) == ("J-1", "c1", 120)
+
+
+def test_excluded_judges_stay_next_to_the_best_one():
+    """Of many judges that were tried, the best looked like the only one."""
+    tried = pd.concat([table(0.3), table(9.0).query("kind == 'judge'").assign(annotator="J-2", excluded=True)])
+    frame = make_frame(likert_rubric(), tried.fillna({"excluded": False}).reset_index(drop=True))
+    assert [each.judge for each in found_in(frame)] == ["J-1", "J-2"]
+    assert excluded_judges(frame) == ["J-2"]
 
 
 def test_the_judge_is_compared_with_annotators_by_their_pseudonyms():

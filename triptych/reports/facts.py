@@ -28,6 +28,7 @@ from triptych.storage.models import (
     Event,
     Highlight,
     Item,
+    Kind,
     Membership,
     Origin,
     Person,
@@ -48,7 +49,7 @@ EXCLUSIONS_HEADER = ("what", "which", "when", "who", "reason", "annotations", "i
 
 @dataclass(frozen=True)
 class Exclusion:
-    """An annotator or item that was or could be excluded. who: pseudonym of the person who decided."""
+    """An annotator, judge or item that was or could be excluded. who: pseudonym of the person who decided."""
 
     what: str
     which: str
@@ -187,7 +188,7 @@ def _text_views(session: Session, study: Study) -> dict[str, int]:
 
 def _annotators(session: Session, study: Study, analysis: StudyAnalysis) -> list[Exclusion]:
     excluded = (
-        select(Person.pseudonym, Membership.excluded_at, Membership.excluded_reason)
+        select(Person.pseudonym, Person.kind, Membership.excluded_at, Membership.excluded_reason)
         .join(Person, Person.id == Membership.person_id)
         .where(Membership.study_id == study.id, Membership.role == Role.annotator, Membership.excluded_at.is_not(None))
     )
@@ -198,7 +199,7 @@ def _annotators(session: Session, study: Study, analysis: StudyAnalysis) -> list
     work = analysis.frame.work["annotator"].astype(str).value_counts()
     return [
         Exclusion(
-            "annotator",
+            "judge" if kind == Kind.judge else "annotator",
             name,
             when,
             who.get(name, ""),
@@ -206,7 +207,7 @@ def _annotators(session: Session, study: Study, analysis: StudyAnalysis) -> list
             int(work.get(name, 0)),
             analysis.scope.with_excluded,
         )
-        for name, when, reason in sorted(map(tuple, session.execute(excluded)))
+        for name, kind, when, reason in sorted(map(tuple, session.execute(excluded)))
     ]
 
 

@@ -14,7 +14,7 @@ from triptych.results.annotators import repeated, speeds_of, with_self
 from triptych.results.frame.counted import counting
 from triptych.results.frame.model import Frame
 from triptych.results.frame.upkeep import twice_rated
-from triptych.results.judges import ALONE, judges
+from triptych.results.judges import judges, scope_of_judges
 from triptych.results.pay import PayMeter
 from triptych.results.study_analysis import StudyAnalysis, lengths, spans
 from triptych.results.texts import Texts, readings_of, texts_of
@@ -91,4 +91,4 @@ def words_of(analysis: StudyAnalysis, words: pd.Series | None) -> pd.Series:
 
 def beside(analysis: StudyAnalysis) -> np.ndarray:
     """(n,) whether a rating of the frame is a judge's score that is compared with the ratings that count."""
-    return counting(analysis.frame, replace(analysis.scope, kinds=ALONE, annotators=frozenset()))
+    return counting(analysis.frame, scope_of_judges(analysis.scope))

@@ -31,6 +31,8 @@ SCALES = {
     "best": "the best response",
 }
 
+FINDINGS = {"groups set late", "excluded judges"}  # those that belong to the methods
+
 ARRANGEMENTS = {"side_by_side": "side by side", "one_at_a_time": "one at a time"}
 ITEM_ORDERS = {
     "finish": "Items were assigned in blocks, so that each was finished before many others began.",
@@ -45,7 +47,7 @@ def paragraph(facts: Facts, analysis: StudyAnalysis, book: Book) -> str:
         _people(facts, book) if set(analysis.kinds) != {Kind.judge} else (),
         _declared(facts),
         statistics(analysis, book),
-        (finding.sentence for finding in facts.caveats if finding.kind == "groups set late"),
+        (finding.sentence for finding in facts.caveats if finding.kind in FINDINGS),
         _final_values(book),
         _left_out(facts),
     )

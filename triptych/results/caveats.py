@@ -16,6 +16,7 @@ from sqlmodel import Session
 from triptych.results.annotators import speed_flag, speeds_of
 from triptych.results.design_caveats import one_at_a_time, unequal_work, unevenly_missing, ungrouped
 from triptych.results.frame.table import Filters
+from triptych.results.judges import excluded_judges, judges_in
 from triptych.results.quality import standings
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.texts import texts_of
@@ -26,7 +27,7 @@ from triptych.stats.diagnostics import Speed
 from triptych.stats.numbers import counted
 from triptych.stats.undefined import Undefined
 from triptych.storage.events import EventKind
-from triptych.storage.models import AssignmentState, Event, EventDetail, Study, System
+from triptych.storage.models import AssignmentState, Event, EventDetail, Kind, Study, System
 from triptych.study.annotator_groups import first_annotations, late_groups
 
 CEILING_SHARE = 0.5  # share of the answers at one end of a scale from which it has a ceiling
@@ -190,7 +191,7 @@ SETTINGS: dict[str, str] = {
     "preregistration.interim_bound": "collection",
     "preregistration.stop_rule": "collection",
     "scope.kinds": "simulated, judge",
-    "scope.with_excluded": "exclusions, excluded",
+    "scope.with_excluded": "exclusions, excluded, excluded judges",
     "scope.with_ignored": "ignored items",
 }
 
@@ -212,6 +213,7 @@ def caveats(session: Session, study: Study, analysis: StudyAnalysis) -> tuple[Fi
         *_share_used(analysis),
         *_ceilings(analysis),
         *_left_out(analysis, any(finding.kind == "exclusions" for finding in in_ratings)),
+        *_judges_left_out(analysis),
         *_surplus(analysis),
         *_unblinding(session, study, analysis),
         *_edited_after_look(session, study),
@@ -296,7 +298,7 @@ def _left_out(analysis: StudyAnalysis, decisive: bool) -> Iterator[Finding]:
 
     decisive: whether they change the outcome of a comparison, which another finding reports.
     """
-    work = analysis.frame.work
+    work = analysis.frame.work[analysis.frame.work["kind"] != Kind.judge]
     excluded = work[work["excluded"]]
     if excluded.empty:
         return
@@ -306,6 +308,19 @@ def _left_out(analysis: StudyAnalysis, decisive: bool) -> Iterator[Finding]:
     sentence = f"{counted(len(excluded), 'annotation')} of {people} {counts}{changes}."
     weight = 64 if len(excluded) > LARGE_SHARE * len(work) else 38
     yield Finding(weight, "excluded", sentence, Filters(marks=frozenset({"excluded"})))
+
+
+def _judges_left_out(analysis: StudyAnalysis) -> Iterator[Finding]:
+    """Judges that were tried and excluded, which may have done worse than the others."""
+    excluded = excluded_judges(analysis.frame)
+    if excluded:
+        every = counted(len(judges_in(analysis.frame)), "judge model")
+        verb = "was" if len(excluded) == 1 else "were"
+        sentence = (
+            f"{len(excluded)} of {every} {verb} excluded, perhaps because of the scores. The comparison of judges with "
+            "annotators has all of them."
+        )
+        yield Finding(64, "excluded judges", sentence)
 
 
 def _surplus(analysis: StudyAnalysis) -> Iterator[Finding]:

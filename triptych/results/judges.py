@@ -14,8 +14,6 @@ from triptych.stats.analysis.judges import JudgeOf
 from triptych.stats.judge import EPSILON
 from triptych.storage.models import Kind
 
-ALONE = frozenset({Kind.judge.value})
-
 
 def judges_in(frame: Frame) -> list[str]:
     """Pseudonyms of the judges whose scores are in the frame."""
@@ -30,18 +28,29 @@ def metrics_in(frame: Frame, ratings: Sequence[StudyRatings]) -> frozenset[str]:
     return frozenset(scored.astype(str).unique()) - rated if rated else frozenset()
 
 
+def excluded_judges(frame: Frame) -> list[str]:
+    """Pseudonyms of the judges that a lead excluded."""
+    rows = frame.work.loc[(frame.work["kind"] == Kind.judge.value) & frame.work["excluded"], "annotator"]
+    return sorted(rows.astype(str).unique().tolist())
+
+
+def scope_of_judges(scope: Counted) -> Counted:
+    """Which scores are compared with the ratings that count: filters of items apply, those of people do not.
+
+    Excluded judges are compared too: a lead who tries many could otherwise show the best as the only one.
+    """
+    return replace(scope, kinds=frozenset({Kind.judge.value}), annotators=frozenset(), with_excluded=True)
+
+
 def margin(frame: Frame) -> float:
     """How much worse than an annotator a judge may be, because it is cheap (epsilon); depends on the kind of study."""
     return EPSILON[frame.settings.expertise]
 
 
 def judges(frame: Frame, scope: Counted, ratings: Sequence[StudyRatings]) -> list[JudgeOf]:
-    """Every judge compared with the people in `ratings`, by criterion.
-
-    scope: the filters of `ratings`; all apply to the judges too, except the choice of people.
-    """
+    """Every judge compared with the people in `ratings`, by criterion."""
     of_judges = (frame.ratings["kind"] == Kind.judge.value).to_numpy()
     people = [asked.take(np.flatnonzero(~of_judges[asked.rows])) for asked in ratings]
-    scores = criterion_ratings(frame, replace(scope, kinds=ALONE, annotators=frozenset()))
+    scores = criterion_ratings(frame, scope_of_judges(scope))
     names = frame.ratings["annotator"].cat.categories.tolist()
     return list(beside.judges(people, scores, names, margin(frame)))
