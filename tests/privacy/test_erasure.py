@@ -450,14 +450,14 @@ def test_a_copy_with_its_write_ahead_log_is_listed(sqlite_engine, make_study):
         erasure.erase(session, study, anna.pseudonym, sure(lead))
 
     with database.writing(sqlite_engine) as session:
-        copies = erasure.copies(session, study)
-        erasure.delete_copies(session, study, lead.pseudonym, [copy for copy in copies if copy.name != "copy.db-wal"])
+        copies = erasure.copies(session, study, lead)
+        erasure.delete_copies(session, study, sure(lead), [copy for copy in copies if copy.name != "copy.db-wal"])
 
     assert {copy.name for copy in copies} == {"copy.db", "copy.db-wal", "alone.db-wal", "packed.zip"}
     assert {copy.holds for copy in copies} == {(anna.pseudonym,)}
     assert [path for name in ("copy", "alone", "packed") for path in in_use.parent.glob(f"{name}.*")] == []
     with database.reading(sqlite_engine) as session:
-        assert erasure.copies(session, study) == []
+        assert erasure.copies(session, study, lead) == []
 
 
 def test_a_dump_begun_before_an_erasure_is_listed(sqlite_engine, make_study):
@@ -501,6 +501,7 @@ def test_a_database_elsewhere_hides_no_copy(sqlite_engine, make_study, tmp_path,
         assert {copy.path for copy in erasure.copies(session, study, lead)} == {old, before, home / "link.db"}
         with pytest.raises(NotAllowed, match="is a link to"):
             erasure.delete_copies(session, study, sure(lead), erasure.copies(session, study, lead))
+    assert old.exists() and before.exists()  # none is deleted without an entry in the log
     before.unlink(missing_ok=True)
 
 

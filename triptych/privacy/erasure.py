@@ -6,6 +6,7 @@ before somebody was erased or withdrew (backups, capsules, reports) are found, l
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -289,27 +290,34 @@ def delete_copies(
 ) -> int:
     """Delete those of `copies` that the lead has seen, and on request the reports; returns how many were deleted.
 
-    Call `wipe` afterwards if reports were deleted. Raises NotAllowed if a file cannot be deleted.
+    Call `wipe` afterwards if reports were deleted. Raises NotAllowed if a file cannot be deleted; none is then.
     """
     study = lifecycle.lock(session, study.id)
     found = [copy for copy in copies(session, study, certainty.who) if copy in seen]
     chosen = [copy for copy in found if copy.path is not None or (with_reports and copy.sha256 is not None)]
+    paths = [copy.path for copy in chosen if copy.path is not None]
+    for path in paths:
+        _refuse_undeletable(path)
     frozen = Snapshot.sha256.in_(copy.sha256 for copy in chosen)
     session.execute(delete(Snapshot).where(Snapshot.study_id == study.id, frozen))
     if with_reports:
         wiping.note_due_wipe(session)
-    for copy in chosen:
-        if copy.path is not None:
-            _delete(copy.path)
     if chosen:
         new = {"copies": [copy.name for copy in chosen]}
         events.record(session, study.id, EventKind.copies_deleted, certainty.who.pseudonym, new=new)
+    for path in paths:
+        _delete(path)
     return len(chosen)
 
 
-def _delete(path: Path) -> None:
+def _refuse_undeletable(path: Path) -> None:
     if path.is_symlink():
         raise NotAllowed(f"{path} is a link to {path.resolve()}. Delete both by hand.")
+    if not os.access(path.parent, os.W_OK):
+        raise NotAllowed(f"{path} could not be deleted: its folder cannot be written. Delete it by hand.")
+
+
+def _delete(path: Path) -> None:
     try:
         for part in (path, *_journals(path)):
             part.unlink(missing_ok=True)
