@@ -6,9 +6,11 @@ import io
 import os
 import sqlite3
 import struct
+from collections.abc import Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +18,7 @@ import triptych as tt
 from triptych import clock, settings
 from triptych.cli import main
 from triptych.errors import UnsafeDatabase
-from triptych.operations import backup
+from triptych.operations import backup, move
 from triptych.scripting import home as home_of_scripts
 from triptych.storage import database, host, private, schema, traces
 from triptych.storage.models import Study
@@ -296,8 +298,9 @@ def test_a_pipe_in_the_place_of_a_backup_stalls_nobody(sqlite_engine, tmp_path, 
         backup.restore(sqlite_engine, pipe, "command line", alone=True)
 
 
+@pytest.mark.parametrize("planted", ["before", "meanwhile"])
 @pytest.mark.parametrize("user", [THIS_USER, 0], ids=["user", "administrator"])
-def test_no_database_moves_to_where_anothers_link_leads(home, tmp_path, monkeypatch, capsys, user):
+def test_no_database_moves_to_where_anothers_link_leads(home, tmp_path, monkeypatch, capsys, user, planted):
     """Everything would be in a file that others may read, or in another database of this user."""
     if os.geteuid() != 0:
         pytest.skip("only the administrator gives files away")
@@ -306,8 +309,21 @@ def test_no_database_moves_to_where_anothers_link_leads(home, tmp_path, monkeypa
     engine.dispose()
     public, moved = tmp_path / "places.db", tmp_path / "moved.db"
     public.touch(0o644)
-    moved.symlink_to(public)
-    os.chown(moved, SOMEBODY, -1, follow_symlinks=False)
+
+    def plant() -> None:
+        moved.symlink_to(public)
+        os.chown(moved, SOMEBODY, -1, follow_symlinks=False)
+
+    copy_rows = move.move
+
+    def and_plant(*arguments: Any) -> Sequence[move.Moved]:
+        plant()
+        return copy_rows(*arguments)
+
+    if planted == "before":
+        plant()
+    else:
+        monkeypatch.setattr(move, "move", and_plant)
     monkeypatch.setattr("os.geteuid", lambda: user)
 
     assert main.main(["data", "move", f"sqlite:///{moved}"]) != 0

@@ -111,7 +111,7 @@ DOORS = {
     "shell": """
         operations.backup.restore operations.backup_schedule.back_up_if_due operations.backup_schedule.scheduled
         operations.capsule.import_study operations.capsule.open_capsule
-        operations.move.move people.accounts.create_lead archive.make.archive_study
+        operations.move.move operations.move.move_to_file people.accounts.create_lead archive.make.archive_study
         people.accounts.issue_setup_ticket people.accounts.reset_passcode people.identities.give
         simulate.demo.load_demo
     """,

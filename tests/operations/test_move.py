@@ -183,3 +183,17 @@ def test_the_source_stays_as_it_was(sqlite_engine, other_sqlite, filled):
     assert contents(sqlite_engine) == before
     with pytest.raises(IntegrityError), writing(other_sqlite) as session:
         session.execute(text("UPDATE item SET taken = raters + 1"))
+
+
+def test_the_command_makes_a_new_file_only(sqlite_engine, filled, tmp_path, capsys):
+    target = tmp_path / "new" / "other.db"
+    target.parent.mkdir()
+
+    assert program.main(["data", "move", f"sqlite:///{target}"]) == 0
+
+    assert [path.name for path in target.parent.iterdir()] == ["other.db"]
+    engine = database.open_engine(f"sqlite:///{target}")
+    assert contents(engine) == contents(sqlite_engine)
+    engine.dispose()
+    assert program.main(["data", "move", f"sqlite:///{target}"]) == 2
+    assert "already exists. Name a new file." in capsys.readouterr().err

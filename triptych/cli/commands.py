@@ -351,8 +351,7 @@ DATA = _group(
         [
             _argument(
                 "target",
-                "The address of an empty database: postgresql://… or sqlite:///…; put a password in PGPASSWORD "
-                "instead.",
+                "An empty database, postgresql://…, or a new file, sqlite:///…; put a password in PGPASSWORD instead.",
             ),
             _option(
                 "--study",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from sqlalchemy import make_url, select
 from sqlmodel import Session
@@ -88,13 +89,14 @@ def _values_of(heads: Sequence[backups.Head]) -> list[dict[str, str | int]]:
 def move(target: str, study: Sequence[str]) -> Reply:
     """Copy the database, or some of its studies, to another database."""
     old = database.open_engine(settings.database_url())
-    database.refuse_foreign_links(settings.with_driver(target))
     new = database.open_engine(settings.with_driver(target))
     if make_url(target).password:
         note(SEEN_BY_ALL)
     note("Copying, then reading every row back.")
-    with alone(old), alone(new):
-        moved = [table for table in moving.move(old, new, study) if table.rows]
+    with alone(old):
+        file = Path(new.url.database or "") if new.dialect.name == "sqlite" else None
+        tables = moving.move_to_file(old, file, study) if file else moving.move(old, new, study)
+    moved = [table for table in tables if table.rows]
     lines = [f"{part.table}: {counted(part.rows, 'row')}, the same in both ({part.digest[:12]})." for part in moved]
     lines.append(f"Every event chain is valid. Start the app with TRIPTYCH_DATABASE_URL={make_url(target)!r}.")
     return Reply(lines, {"tables": [{"table": part.table, "rows": part.rows} for part in moved]})

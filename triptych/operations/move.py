@@ -10,6 +10,8 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import (
@@ -35,13 +37,14 @@ from sqlalchemy.sql.elements import ColumnElement
 from sqlmodel import Session
 
 from triptych import settings
-from triptych.errors import NotFound, UnsafeDatabase
-from triptych.storage import events, schema
+from triptych.errors import NotAllowed, NotFound, UnsafeDatabase
+from triptych.operations.backup import opened
+from triptych.storage import events, outputs, schema, working
 from triptych.storage.models import Base, Study
 from triptych.storage.rows import owner, within
 from triptych.storage.unavailable import explained
 
-BATCH = 500
+BATCH, BLOCK = 500, 2**20  # rows; bytes
 TABLES: Sequence[Table] = Base.metadata.sorted_tables
 STUDY, PERSON, RUBRIC = (Base.metadata.tables[name] for name in ("study", "person", "rubric"))
 
@@ -73,6 +76,22 @@ def move(source: Engine, target: Engine, slugs: Sequence[str] = ()) -> list[Move
         count_on(new)
         moved = [_compare(old, new, table, chosen(table, slugs)) for table in TABLES]
         _check_chains(new)
+    return moved
+
+
+def move_to_file(source: Engine, file: Path, slugs: Sequence[str] = ()) -> list[Moved]:
+    """As `move`, to a new SQLite file, which is made in a private folder: others may write to the folder of this one.
+
+    Raises also NotAllowed for a file that exists, or to which another user leads.
+    """
+    if outputs.without_links(file).exists():
+        raise NotAllowed(f"{file} already exists. Name a new file.")
+    with working.folder() as private_folder:
+        part = private_folder / file.name
+        with opened(part) as target:
+            moved = move(source, target, slugs)
+        with part.open("rb") as stream:
+            outputs.write(file, iter(partial(stream.read, BLOCK), b""))
     return moved
 
 

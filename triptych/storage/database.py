@@ -113,7 +113,7 @@ def open_engine(url: str) -> Engine:
         event.listen(engine, "checkout", partial(_make_sure, engine.dialect))
         return engine
     if not host.is_administrator() and not settings.group_may():
-        refuse_foreign_links(url)
+        _refuse_foreign_links(url)
     path = sqlite_path(url)
     host.refuse_unsafe_folder(path.parent)
     # SQLite applies a write-ahead log, and deletes any file that a journal names
@@ -182,7 +182,7 @@ def sqlite_path(url: str) -> Path:
     return Path(os.path.realpath(make_url(url).database or ""))
 
 
-def refuse_foreign_links(url: str) -> None:
+def _refuse_foreign_links(url: str) -> None:
     """Raises UnsafeDatabase if a link of another user leads to the SQLite file, which they could read or exchange."""
     if backend_of(url) == "sqlite":
         try:
