@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from helpers.frames import criterion_results
+from helpers.present import present
 from helpers.ratings_import import public_set, read
 from helpers.reports import again
 from helpers.studies import SMALL_RUBRIC, add_person, sure
@@ -60,6 +61,7 @@ from triptych.storage.models import (
     System,
 )
 from triptych.study import lifecycle
+from triptych.study.annotator_groups import late_groups
 from triptych.study.lifecycle import StudyPlan
 from triptych.study.settings import settings_of
 from triptych.study.system_names import system_names
@@ -649,6 +651,15 @@ def test_groups_are_stored_with_items_and_in_the_log(imported):
     groups = settings_of(study).annotator_groups
     assert list(groups.values()) == ["crowd"] * 3
     assert all(name.startswith("A-") for name in groups)
+
+
+def test_groups_that_come_with_ratings_count_as_late(imported):
+    name = "sentences_with_responses.jsonl"
+    file = in_group(read_ratings((SHAPES / name).read_bytes(), name), "crowd")
+    study, _, session = imported(
+        assemble([file], import_ratings.asked_as_proposed("Groups", [file], import_ratings.proposed([file])))
+    )
+    assert present(late_groups(session, study)).annotators == 3
 
 
 def test_the_command_line_writes_and_takes_a_mapping(tmp_path, capsys):

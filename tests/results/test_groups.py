@@ -240,7 +240,9 @@ def test_only_groups_set_after_first_annotations_are_reported(engine, make_study
         put(session, study, lead, crowd=one)
         put(session, study, lead, expert=two)
         (sentence,) = late_sentences(session, study)
-        assert sentence.startswith("2 annotators were put into a group, or out of one, after their first annotation (")
+        assert sentence.startswith(
+            "2 annotators were put into a group, or out of one, with or after their first annotation ("
+        )
         assert "erasure" not in sentence
 
         put(session, study, lead, expert=one, crowd=two)
@@ -266,7 +268,7 @@ def test_the_methods_text_says_that_groups_were_set_late(sqlite_engine):
             submit(session, study, person, some_answers(random.Random(1)))
         put(session, study, lead, expert=one, crowd=two)
     methods = report_of(sqlite_engine, study).files["methods.txt"].decode()
-    assert "2 annotators were put into a group, or out of one, after their first annotation" in methods
+    assert "2 annotators were put into a group, or out of one, with or after their first annotation" in methods
 
 
 def test_a_lead_groups_annotators_and_the_log_says_so(make_study, visit):  # noqa: F811

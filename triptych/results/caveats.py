@@ -390,8 +390,8 @@ def _grouped_late(session: Session, study: Study, analysis: StudyAnalysis) -> It
         erased = " Groups that were set before an erasure count as late: the log no longer has them."
         sentence = (
             f"{counted(late.annotators, 'annotator')} {'was' if late.annotators == 1 else 'were'} put into a group, or "
-            f"out of one, after their first annotation (last change: {late.at:%Y-%m-%d}): tests of groups hold only if "
-            "groups were not chosen by the ratings."
+            f"out of one, with or after their first annotation (last change: {late.at:%Y-%m-%d}): tests of groups "
+            "hold only if groups were not chosen by the ratings."
         )
         yield Finding(94, "groups set late", sentence + erased * late.is_erased)
 
