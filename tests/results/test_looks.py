@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triptych import clock
+from triptych.annotate import exclusions
 from triptych.exchange import judge_scores
 from triptych.exchange.judge_scores import JudgeScore
 from triptych.participants.watching import watched
@@ -165,6 +166,21 @@ def test_a_look_when_everything_is_in_is_not_early(half_done, then, looks):
     numbers = collected(session, study)
     assert numbers.looks == looks
     assert ("opened results in the app" in numbers.sentence) == bool(looks)
+
+
+def test_excluding_a_judge_makes_no_earlier_look_early(half_done):
+    session, study, lead, people = half_done
+    for _ in range(4):
+        submit(session, study, people[1], full_answers())
+    systems = system_names(session, study).values()
+    scores = [
+        JudgeScore(str(item), system, "fluency", 2) for item in frame_of(session, study).meta for system in systems
+    ]
+    checked = judge_scores.check(session, study, "one-model", scores)
+    judge = judge_scores.append(session, study, checked, lead.pseudonym).judge
+    log_look(session, study, 8, 8, lead.pseudonym)
+    exclusions.exclude(session, study, judge, "a bad model", lead.pseudonym)
+    assert collected(session, study).looks == 0
 
 
 def test_a_study_closed_early_and_opened_afterwards_is_over(half_done):

@@ -15,7 +15,7 @@ from triptych.stats.analysis.collection import CLEAR, Collected, bound_in_words
 from triptych.stats.numbers import counted
 from triptych.storage import events
 from triptych.storage.events import EventKind
-from triptych.storage.models import Event, EventDetail, Item, Purpose, Study, StudyState
+from triptych.storage.models import Event, EventDetail, Item, Kind, Person, Purpose, Study, StudyState
 from triptych.study.annotator_groups import first_annotations
 from triptych.study.settings import Preregistration
 
@@ -56,8 +56,8 @@ class Planned:
 def planned_of(session: Session, study: Study) -> Planned:
     """The planned collection of a study.
 
-    Takes four short statements; one more if results were opened, two if items were taken out, and one or two in a
-    closed study.
+    Takes four short statements; one more if results were opened, one if somebody was excluded, two if items were taken
+    out, and one or two in a closed study.
     """
     history = _history(session, study)
     closed = study.state == StudyState.closed
@@ -92,8 +92,11 @@ def _look(event: Row[Any]) -> tuple[str, str]:
 
 
 def _complete(session: Session, study: Study, history: list[Row[Any]], places: int) -> frozenset[tuple[str, str]]:
-    """Looks at which as many annotations were in as are planned now, since when nobody was excluded."""
-    last = max((event.number for event in history if event.kind == EventKind.annotator_excluded), default=0)
+    """Looks at which as many annotations were in as are planned now, since when no annotator was excluded."""
+    exclusions = {event.number: event.subject for event in history if event.kind == EventKind.annotator_excluded}
+    query = select(Person.pseudonym).where(Person.kind == Kind.judge, Person.pseudonym.in_(exclusions.values()))
+    judges = {*session.scalars(query)} if exclusions else set()
+    last = max((number for number, excluded in exclusions.items() if excluded not in judges), default=0)
     looks = {event.number: _look(event) for event in history if _is_look(event) and event.number > last}
     values = _values(session, study, looks)
     return frozenset(look for number, look in looks.items() if values.get(number, {}).get("annotations", -1) >= places)
