@@ -16,17 +16,22 @@ import pytest
 from helpers.busy import come_in, make_busy
 from helpers.capsules import rebuilt, with_arrivals, with_event, with_log, with_sql
 from helpers.ratings import submit
+from helpers.ratings_import import read
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join, sure
 from sqlalchemy import Engine, func, select, text
 from sqlmodel import Session
 
 from triptych.errors import Conflict, ImportRefused
-from triptych.exchange import exports
+from triptych.exchange import exports, import_ratings
+from triptych.formats import read_items
+from triptych.formats.ratings.assemble import assemble
 from triptych.operations import arrival, capsule, earlier_head, verify
 from triptych.operations.arrival import Arrived
 from triptych.people import accounts
 from triptych.privacy import erasure
+from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import build_frame
+from triptych.results.study_analysis import StudyAnalysis
 from triptych.storage import database, events
 from triptych.storage.database import reading, writing
 from triptych.storage.events import EventKind
@@ -211,6 +216,42 @@ def test_earlier_copies_of_a_renamed_person_are_listed(journey, tmp_path, ready_
         study = lifecycle.by_slug(session, arrived.slug)
         assert [(copy.name, copy.holds) for copy in erasure.copies(session, study, lead)] == [("study.zip", (name,))]
     engine.dispose()
+
+
+RATED = """annotator,item_id,system,criterion,value,excluded
+first,i1,s1,fluency,1,1
+first,i1,s2,fluency,2,1
+second,i1,s1,fluency,1,0
+second,i1,s2,fluency,2,0
+"""
+
+
+def test_a_renamed_annotators_exclusion_still_counts_at_the_closing(tmp_path, ready_sqlite):
+    """The planned annotation that the exclusion left open was counted as received."""
+    items = read_items(b"id,context,candidate:s1,candidate:s2\ni1,c,one,other\n", "items.csv")
+    files = [read(RATED)]
+    ratings = assemble(files, import_ratings.asked_as_proposed("Moved", files, import_ratings.proposed(files)), items)
+    engine, there = (home(tmp_path / name, ready_sqlite) for name in ("first.db", "second.db"))
+    lead, new_lead = lead_of(engine, "Dr Lead"), lead_of(there, "Dr New")
+    with writing(engine) as session:
+        plan = lifecycle.StudyPlan(title="Moved", raters_per_item=2)
+        study = import_ratings.import_ratings(session, plan, ratings, lead, stays_open=True)
+        lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
+        lifecycle.unblind(session, study, sure(lead))
+        excluded = build_frame(session, study).work.query("excluded")["annotator"].item()
+    with writing(there) as session:
+        other = add_person(session, "other")
+        session.get_one(Person, other.person_id).pseudonym = excluded
+
+    arrived = capsule.import_study(exported(engine, "moved", tmp_path / "study.zip"), there, new_lead)
+
+    with reading(there) as session:
+        study = lifecycle.by_slug(session, arrived.slug)
+        state = StudyAnalysis(build_frame(session, study), Counted(), {}).collection
+    assert [*arrived.renamed] == [excluded]
+    assert (state.planned, state.filled) == (2, 1)
+    engine.dispose()
+    there.dispose()
 
 
 HOSTILE = {

@@ -27,6 +27,11 @@ class FormerNumbers:
     shift: int = 0
     former: Mapping[str, str] = field(default_factory=dict)
 
+    def present(self, pseudonyms: Iterable[str]) -> list[str]:
+        """These pseudonyms of then as they are now."""
+        now = {then: name for name, then in self.former.items()}
+        return [now.get(pseudonym, pseudonym) for pseudonym in pseudonyms]
+
     def as_logged(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """The fields of an event as they were when it was hashed."""
         number = event["assignment_id"]

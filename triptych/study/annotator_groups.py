@@ -72,8 +72,7 @@ def late_groups(session: Session, study: Study) -> LateGroups | None:
 
 def _named(origin: arrivals.FormerNumbers, groups: Mapping[str, str]) -> dict[str, str]:
     """Logged groups by the pseudonyms that people have now."""
-    names = {then: now for now, then in origin.former.items()}
-    return {names.get(name, name): group for name, group in groups.items()}
+    return dict(zip(origin.present(groups), groups.values(), strict=True))
 
 
 def first_annotations(session: Session, study: Study) -> dict[str, int]:

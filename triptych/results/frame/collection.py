@@ -13,7 +13,7 @@ from sqlmodel import Session
 
 from triptych.stats.analysis.collection import CLEAR, Collected, bound_in_words
 from triptych.stats.numbers import counted
-from triptych.storage import events
+from triptych.storage import arrivals, events
 from triptych.storage.events import EventKind
 from triptych.storage.models import Event, EventDetail, Item, Kind, Person, Purpose, Study, StudyState
 from triptych.study.annotator_groups import first_annotations
@@ -57,7 +57,7 @@ def planned_of(session: Session, study: Study) -> Planned:
     """The planned collection of a study.
 
     Takes four short statements; one more if results were opened, one if somebody was excluded, two if items were taken
-    out, and one or two in a closed study.
+    out, and one to three in a closed study.
     """
     history = _history(session, study)
     closed = study.state == StudyState.closed
@@ -116,8 +116,13 @@ def _closed_at(history: list[Row[Any]]) -> int:
 
 
 def _imports(session: Session, study: Study, history: Iterable[Row[Any]]) -> dict[int, dict[str, Any]]:
-    """Number of the event of an import → what it says of it."""
-    return _values(session, study, [event.number for event in history if event.kind == EventKind.ratings_imported])
+    """Number of the event of an import → what it says of it, with the pseudonyms that people have now."""
+    numbers = [event.number for event in history if event.kind == EventKind.ratings_imported]
+    journey = arrivals.arrivals(session, study.id) if numbers else []
+    return {
+        number: new | {"excluded": arrivals.origin(journey, number).present(new.get("excluded", ()))}
+        for number, new in _values(session, study, numbers).items()
+    }
 
 
 def _values(session: Session, study: Study, numbers: Collection[int]) -> dict[int, dict[str, Any]]:
