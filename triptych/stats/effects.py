@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigh
 from scipy.special import fdtrc
-from scipy.stats import rankdata, theilslopes
+from scipy.stats import rankdata
 
-from .columns import Column, Label, codes, numbers
+from .columns import Column, codes, numbers
 from .correlation import Correlations, segment_correlation
 from .intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR, Estimate, Interval, degrees_of_freedom, estimate
 from .numbers import p_words, signed_words
@@ -58,20 +58,10 @@ class BestShare:
 
 
 @dataclass(frozen=True)
-class AnnotatorSlope:
-    """Change of one annotator's ratings from their first to their last annotation (Theil-Sen), in scale points."""
-
-    annotator: Label
-    change: float
-    annotations: int
-
-
-@dataclass(frozen=True)
 class OrderEffect:
-    """Common change from first to last annotation in scale points, over n annotations; then each annotator's own."""
+    """Common change from first to last annotation in scale points, over n annotations."""
 
     change: Estimate
-    slopes: tuple[AnnotatorSlope, ...]
     sentence: str
 
 
@@ -185,7 +175,7 @@ def order_effect(
     when, ratings, item, annotator, named = numbers(when, ratings, item, annotator, named)
     system = codes(named)[0]
     deviation = ratings - (np.bincount(system, ratings) / np.bincount(system))[system] if len(ratings) else ratings
-    residual, item, annotator, labels, place = _in_order(deviation, when, item, annotator)
+    residual, item, annotator, place = _in_order(deviation, when, item, annotator)
     x, y = (_within(column[:, None], annotator)[:, 0] for column in (place, residual))
     if np.abs(x).max() <= _ROUNDING:
         raise UndefinedStatistic("Not defined: no annotator's annotations differ in time.")
@@ -194,9 +184,8 @@ def order_effect(
     change = float((x @ y) / (x @ x))
     influence = x * (y - change * x) / (x**2).mean()
     common = estimate(change + influence, item, annotator, confidence)
-    slopes = tuple(_slope(label, residual[annotator == at], place[annotator == at]) for at, label in enumerate(labels))
     words = f"Ratings changed by {_change(change, share)} from the first to the last annotation."
-    return OrderEffect(common, slopes, f"{words} {common.headline.sentence}")
+    return OrderEffect(common, f"{words} {common.headline.sentence}")
 
 
 def _change(size: float, share: bool) -> str:
@@ -284,8 +273,8 @@ def _outer(scores: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, int]:
 
 def _in_order(
     deviation: np.ndarray, when: np.ndarray, item: np.ndarray, annotator: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[Label], np.ndarray]:
-    """Mean deviation, item and annotator codes, annotator labels, and place in time from 0 to 1, by annotation.
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Mean deviation, item and annotator codes, and place in time from 0 to 1, by annotation.
 
     Annotators with too few annotations are left out.
     """
@@ -303,14 +292,4 @@ def _in_order(
     place = np.empty(len(time))
     for code in range(len(present)):  # annotations with the same time share their mean place
         place[annotator == code] = rankdata(time[annotator == code]) - 1
-    return (
-        residual,
-        codes(item)[0],
-        annotator,
-        labels[present].tolist(),
-        place / (np.bincount(annotator) - 1)[annotator],
-    )
-
-
-def _slope(annotator: Label, residual: np.ndarray, place: np.ndarray) -> AnnotatorSlope:
-    return AnnotatorSlope(annotator, float(theilslopes(residual, place).slope), len(residual))
+    return residual, codes(item)[0], annotator, place / (np.bincount(annotator) - 1)[annotator]
