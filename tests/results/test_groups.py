@@ -218,6 +218,14 @@ def test_one_group_has_nothing_to_be_compared_with():
     assert not [finding for finding in findings(analysis) if finding.kind == "groups"]
 
 
+def test_a_judge_that_does_not_count_makes_no_second_group():
+    frame = crossed(30, 6)
+    for part in (frame.work, frame.ratings):
+        part["kind"] = pd.Categorical(np.where(part["annotator"] == "P-5", "judge", "human"))
+    analysis = analysed(frame, annotator_groups={f"P-{n}": "a" for n in range(5)})
+    assert analysis.groups == {}
+
+
 def put(session, study, lead, **groups: Person) -> None:
     for group, person in groups.items():
         set_group(session, study, [person.pseudonym], group, lead.pseudonym)

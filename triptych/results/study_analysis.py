@@ -89,9 +89,9 @@ class StudyAnalysis(StudyNumbers):
 
     @cached_property
     def groups(self) -> Mapping[str, str]:
-        """Annotator → their group; empty if all are in the same group."""
+        """Annotator → their group; empty if all whose ratings count are in the same group."""
         groups = self.frame.settings.annotator_groups
-        return groups if len({groups.get(name) for name in self.people_names}) > 1 else {}
+        return groups if len({groups.get(worker.annotator) for worker in self.workers}) > 1 else {}
 
     @cached_property
     def collection(self) -> Collected:
