@@ -377,6 +377,16 @@ def test_simulated_annotators_are_the_first_thing_a_reader_learns():
     assert findings(analysis(frame, kinds=frozenset(Kind)))[0].kind == "simulated"
 
 
+@pytest.mark.parametrize(("people", "few"), [(4, "Without judges, 4 annotators would be too few"), (5, "")])
+def test_a_judge_among_too_few_people_is_reported(people, few):
+    frame = crossed(items=20, annotators=people + 1)
+    for part in (frame.work, frame.ratings):
+        part["kind"] = pd.Categorical(np.where(part["annotator"] == f"P-{people}", "judge", "human"))
+    reported = findings(analysis(frame, kinds=frozenset({"human", "judge"})))[0]
+    assert reported.kind == "judge" and few in reported.sentence
+    assert ("too few" in reported.sentence) == bool(few)
+
+
 def test_ratings_by_a_lead_after_unblinding_are_reported():
     frame = crossed(items=5, annotators=2)
     frame = dataclasses.replace(frame, leads=frozenset({"P-1"}), unblinded_at=frame.work["submitted_at"].median())

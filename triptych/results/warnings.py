@@ -31,11 +31,12 @@ from triptych.stats.coefficients import BANDS
 from triptych.stats.diagnostics import MISSING_SHARE
 from triptych.stats.effects import PositionEffect
 from triptych.stats.intervals import ENOUGH_ANNOTATORS
-from triptych.stats.numbers import joined_words, p_words, written
+from triptych.stats.numbers import counted, joined_words, p_words, written
 from triptych.stats.undefined import Undefined
 
 BY_CHANCE = "In simulations without camps, such a hint appeared in up to 7 % of studies."
 WITH_JUDGES = "Ratings by a judge model are counted together with those by people."
+TOO_FEW_PEOPLE = " Without judges, {people} would be too few to know what others would prefer."
 ONLY_JUDGES = "No ratings by people are counted, only scores of judge models, which are called annotators here."
 GROUPS_APART = 0.1  # difference of a group's alpha from the alpha of all, from which it is reported
 
@@ -92,7 +93,10 @@ def _simulated(analysis: StudyAnalysis) -> Iterator[Finding]:
     if "simulated" in analysis.kinds:
         yield Finding(100, "simulated", "Simulated annotators are included. None of this is about people.")
     if "judge" in analysis.kinds:
-        yield Finding(95, "judge", WITH_JUDGES if "human" in analysis.kinds else ONLY_JUDGES)
+        people = analysis.n_annotators - analysis.n_judges
+        is_few = people < ENOUGH_ANNOTATORS <= analysis.n_annotators
+        few = TOO_FEW_PEOPLE.format(people=counted(people, "annotator")) if is_few else ""
+        yield Finding(95, "judge", WITH_JUDGES + few if "human" in analysis.kinds else ONLY_JUDGES)
 
 
 def _collection(analysis: StudyAnalysis) -> Iterator[Finding]:
