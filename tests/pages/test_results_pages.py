@@ -54,7 +54,7 @@ def test_the_page_shows_progress_and_findings_per_criterion(visit, lab):
     study, lead, people = lab
     app = visit(lead, "results.py", study=study.slug)
     assert progress_of(app) == "2 of 3 annotations · 67 %"
-    assert [heading.value for heading in app.header] == [state.plain("Fluency: No interval: there is only one item.")]
+    assert [heading.value for heading in app.header] == [state.plain("Fluency: No interval: one item is too few.")]
     headings = [heading.value for heading in app.subheader]
     assert headings == ["Can it be trusted?", "Progress", "What to do next", "Fluency", "Verdict"]
     text = words(app)

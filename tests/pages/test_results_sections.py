@@ -157,7 +157,7 @@ def test_intervals_of_means_state_their_simulated_coverage_once():
         note == interval_note(study_analysis.criteria[0]) == f"95 % interval for annotators like these 6. {APPROXIMATE}"
     )
     assert " ".join(main_notes(study_analysis, Book.of(study_analysis))).count(APPROXIMATE) == 1
-    assert interval_note(*analysis(crossed(items=1, annotators=6)).criteria) == "No interval: there is only one item."
+    assert interval_note(*analysis(crossed(items=1, annotators=6)).criteria) == "No interval: one item is too few."
 
 
 def test_the_page_writes_differences_like_a_report():

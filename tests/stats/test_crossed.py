@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -240,3 +241,39 @@ def test_most_of_a_crowd_cannot_turn_a_clear_difference():
     effects = fitted(rows)
     assert len(effects.annotators) == 60
     assert effects.may_turn("new", "base") == []
+
+
+def third_system(rated: Callable[[int, int], bool]) -> list[Row]:
+    """Ten items by six annotators; two systems everywhere, the third where `rated` says so."""
+    random = np.random.default_rng(8)
+    cells = [(item, person, system) for item in range(10) for person in range(6) for system in range(3)]
+    return [
+        (item, person, SYSTEMS[system], float(random.normal()))
+        for item, person, system in cells
+        if system < 2 or rated(item, person)
+    ]
+
+
+def test_a_system_on_one_item_has_no_interval() -> None:
+    effects = fitted(third_system(lambda item, person: item == 3))
+    third = effects.difference("third", "base")
+    assert (third.items, third.test, third.test_here) == (1, None, None)
+    assert third.headline.sentence == "No interval: one item is too few."
+    assert effects.difference("new", "base").test is not None
+    assert fitted(third_system(lambda item, person: item < 2)).difference("third", "base").test is not None
+
+
+def test_a_system_by_one_annotator_has_no_test_for_others() -> None:
+    third = fitted(third_system(lambda item, person: person == 3)).difference("third", "base")
+    assert (third.annotators, third.test) == (1, None)
+    assert third.headline == third.these
+    assert third.headline.sentence == "95 % interval for these annotators: 1 annotator is too few to generalise."
+    assert fitted(third_system(lambda item, person: person < 2)).difference("third", "base").test is not None
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_items_count_by_group(grouped: bool) -> None:
+    items, people, systems, values = zip(*third_system(lambda item, person: item < 2), strict=True)
+    groups = [item // 2 for item in items] if grouped else None
+    third = CrossedEffects.build(values, items, people, systems, groups).difference("third", "base")
+    assert (third.test_here is None) == grouped

@@ -93,7 +93,7 @@ def test_one_annotator_is_spoken_of_in_the_singular():
 def test_one_item_has_a_mean_and_no_interval():
     computed = mean_interval([1, 2, 3, 4, 5], [0] * 5, range(5))
     assert (computed.mean, computed.low, computed.high, computed.kind) == (3, None, None, "none")
-    assert computed.sentence == "No interval: there is only one item."
+    assert computed.sentence == "No interval: one item is too few."
 
 
 def test_equal_ratings_have_a_mean_and_no_interval():

@@ -161,3 +161,11 @@ def test_item_of_one_value_stays_finite() -> None:
 def test_what_cannot_be_fitted_has_a_sentence(change: Any, reason: str) -> None:
     with pytest.raises(UndefinedStatistic, match=reason):
         proportional_odds(*change(study(2)))
+
+
+def test_a_system_on_one_item_has_no_interval_in_logits() -> None:
+    ratings, item, annotator, system = study(5)
+    rated = (system < 2) | (item == 3)
+    first, third, _ = proportional_odds(*(column[rated] for column in (ratings, item, annotator, system))).differences
+    assert first.estimate.test is not None
+    assert (third.estimate.items, third.estimate.test, third.estimate.test_here) == (1, None, None)

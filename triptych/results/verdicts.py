@@ -303,9 +303,11 @@ def _of_annotators(analysis: StudyAnalysis, criterion: str, tested: Sequence[Con
         listed = largest_first(only_here)[:MAX_LISTED]
         more = f" and {len(only_here) - MAX_LISTED} more" if len(only_here) > MAX_LISTED else ""
         pairs = "; ".join(f"{analysis.name(of.higher)} is above {analysis.name(of.lower)}" for of in listed)
-        return f"For these {_annotators(only_here)} annotators only, also clear: {pairs}{more}."
+        people = _annotators(only_here)
+        these = "this annotator" if people == 1 else f"these {people} annotators"
+        return f"For {these} only, also clear: {pairs}{more}."
     if count == 1:
-        return "These are the ratings of a single annotator."
+        return "This applies to a single annotator; others may differ."
     missing = ENOUGH_ANNOTATORS - count
     return (
         f"This applies to these {count} annotators; others may differ.{_own(analysis, criterion, tested)} "

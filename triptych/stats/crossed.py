@@ -22,7 +22,7 @@ from scipy.linalg import cho_factor, cho_solve, eigh
 from scipy.sparse.csgraph import connected_components
 
 from .columns import Column, Floats, Label, codes, numbers
-from .intervals import VARIANCE_FLOOR, Clustered, Estimate, estimate_of
+from .intervals import VARIANCE_FLOOR, Clustered, Estimate, estimate_of, in_one
 from .undefined import UndefinedStatistic
 
 NOT_LINKED = "Not defined: no item and annotator link these two systems."
@@ -220,11 +220,25 @@ class CrossedEffects:
         estimate = estimate_of(
             mean if abs(mean) > rounding else 0.0,
             int(rows.repeats[counted].sum()),
-            _clustered(parts, self.residuals, rows, absorbed),
+            self._supported(_clustered(parts, self.residuals, rows, absorbed), compared),
             rounding,
             confidence,
         )
         return Difference(**vars(estimate), of=int(self.totals[compared].sum()), absorbed=absorbed)
+
+    def _supported(self, errors: Clustered, compared: list[int]) -> Clustered:
+        """The errors, of one item (or annotator) if one of the systems has no other, however many have weight.
+
+        The system's effect makes its residuals in this item 0, so the others' scatter says nothing about it.
+        """
+        one_item, one_annotator = self._in_one
+        return errors.limited(one_item[compared], one_annotator[compared])
+
+    @cached_property
+    def _in_one(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """(S,) whether all ratings of each system are of one group of items, and of one annotator."""
+        rows, count = self.rows, len(self.systems)
+        return in_one(rows.groups, rows.systems, count), in_one(rows.annotators, rows.systems, count)
 
 
 def _averaged(values: Floats, items: Codes, annotators: Codes, systems: Codes, groups: Codes) -> _Rows:

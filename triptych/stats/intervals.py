@@ -8,10 +8,11 @@ annotators on. See cluster_variance and degrees_of_freedom; docs/validation.md s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr, stdtrit
 
 from .columns import Column, codes, numbers
@@ -85,7 +86,7 @@ class ClusterVariance:
 class Clustered:
     """Standard errors of a mean and their degrees of freedom, for these annotators and for annotators like these.
 
-    items, annotators: how many of them have weight.
+    items, annotators: how many of them have weight; 1 if all ratings of one system are of a single one.
     """
 
     these: float
@@ -94,6 +95,12 @@ class Clustered:
     freedom_alike: float
     items: int
     annotators: int
+
+    def limited(self, one_item: np.ndarray, one_annotator: np.ndarray) -> Clustered:
+        """The same with one item or one annotator if a system has no other; for each system compared, whether so."""
+        items = 1 if one_item.any() else self.items
+        annotators = 1 if one_annotator.any() else self.annotators
+        return replace(self, items=items, annotators=annotators)
 
 
 def mean_interval(values: Column, items: Column, annotators: Column, confidence: float = 0.95) -> Interval:
@@ -162,6 +169,12 @@ def degrees_of_freedom(*clusterings: np.ndarray) -> float:
     return max(1.0, min(float(of.sum() ** 2 / (of**2).sum()) for of in sizes) - 1)
 
 
+def in_one(clusters: np.ndarray, systems: np.ndarray, count: int) -> NDArray[np.bool_]:
+    """(count,) whether all ratings of each system are of one cluster; both (n,) codes."""
+    pairs = np.unique(clusters * count + systems)
+    return np.equal(np.bincount(pairs % count, minlength=count), 1)
+
+
 def resample_quantiles(confidence: float, clusters: int) -> list[float]:
     """Lower and upper quantile of resamples that are the limits of an interval, as wide as t's instead of the normal's.
 
@@ -185,7 +198,7 @@ def _interval(
     _, items, annotators = counted
     absent = ""
     if items < 2:
-        absent = "No interval: there is only one item."
+        absent = "No interval: one item is too few."
     elif error <= rounding:
         absent = "No interval: every item has the same mean, so there is no variation."
     elif kind == "two_way" and annotators < ENOUGH_ANNOTATORS:

@@ -19,7 +19,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, pinvh
 from scipy.special import expit, logit
 
 from .columns import Column, Floats, Label, codes, numbers
-from .intervals import Clustered, Estimate, cluster_variance, degrees_of_freedom, estimate_of
+from .intervals import Clustered, Estimate, cluster_variance, degrees_of_freedom, estimate_of, in_one
 from .undefined import UndefinedStatistic
 
 MOST_VALUES = 21
@@ -78,12 +78,15 @@ def proportional_odds(
     fit = _Fit(category, item, annotator, system, prior_sd)
     n_groups, n_annotators, n = int(group.max()) + 1, int(annotator.max()) + 1, len(ratings)
     freedom = degrees_of_freedom(group), degrees_of_freedom(group, annotator)
+    one_item, one_annotator = (in_one(cluster, system, len(names)) for cluster in (group, annotator))
     differences = []
     for baseline, later in combinations(range(len(names)), 2):
         influence = fit.influence(later, baseline)
         variance = cluster_variance(n * influence, group, annotator)
         errors = np.sqrt((variance.item, variance.two_way)).tolist()
-        clustered = Clustered(errors[0], errors[1], *freedom, n_groups, n_annotators)
+        clustered = Clustered(errors[0], errors[1], *freedom, n_groups, n_annotators).limited(
+            one_item[[baseline, later]], one_annotator[[baseline, later]]
+        )
         mean = float(fit.systems[later] - fit.systems[baseline])
         estimate = estimate_of(mean if abs(mean) > _SETTLED else 0.0, n, clustered, _SETTLED, confidence)
         differences.append(LogitDifference(names[later], names[baseline], estimate))
