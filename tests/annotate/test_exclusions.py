@@ -279,6 +279,21 @@ def test_a_consent_names_the_text_that_was_read(sqlite_engine, make_study):
     assert by_name[lead.pseudonym].consent == "none"
 
 
+def test_later_terms_bind_only_those_who_consent(sqlite_engine, make_study):
+    """Without a consent text, a lead could see the results, choose "delete" and withdraw those who spoil them."""
+    with database.writing(sqlite_engine) as session:
+        study, lead, (anna, ben) = make_study(session)
+        submit(session, study, anna)
+        design.amend(
+            session, study, design.Parts(settings={"consent": {"after_withdrawal": "delete"}}), "Words.", "P-1"
+        )
+        consent_says(session, study, "delete")
+        enter(session, study, ben)
+        assert withdrawal.promised_to(session, study, ben.pseudonym) == "delete"
+        assert withdrawal.withdraw(session, study, anna.pseudonym, lead.pseudonym) == "keep"
+        assert states(session, study, anna) == ["surplus"]
+
+
 def test_the_helper_of_other_tests_excludes_in_the_same_words(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, _, (anna, _) = make_study(session)

@@ -197,9 +197,12 @@ def test_a_manually_added_rating_is_reported(sqlite_engine, filled):
     assert "rating fluency of Response A: the row is not in the log." in verdict_of(sqlite_engine, filled).sentence
 
 
-def promise(session, study, lead, after: str) -> None:
+def promise(session, study, lead, after: str, *people) -> None:
+    """Change the consent text; these people agree to it."""
     consent = Consent(text="You may leave.", after_withdrawal=after)
     design.amend(session, study, design.Parts(settings={"consent": consent}), "another promise", lead.pseudonym)
+    for who in people:
+        joining.consent(session, study, who, consent.version)
 
 
 def test_exclusions_withdrawals_and_erasures_are_no_tampering(sqlite_engine, make_study):
@@ -215,7 +218,7 @@ def test_exclusions_withdrawals_and_erasures_are_no_tampering(sqlite_engine, mak
         exclusions.reinstate(session, study, people[0].pseudonym, "a mistake", lead.pseudonym)
         exclusions.exclude(session, study, people[4].pseudonym, "never read", lead.pseudonym)
         for who, after in zip(people[1:3], ("keep", "delete"), strict=True):
-            promise(session, study, lead, after)
+            promise(session, study, lead, after, who)
             withdrawal.withdraw(session, study, who.pseudonym, who.pseudonym)
         promise(session, study, lead, "keep")
         erasure.erase(session, study, people[3].pseudonym, sure(lead))
@@ -233,7 +236,7 @@ def test_lost_values_are_not_compared_with_each_other(sqlite_engine, make_study,
         for who in people[:2] * 2:
             submit(session, study, who, annotated())
     with writing(sqlite_engine) as session:
-        promise(session, study, lead, "delete")
+        promise(session, study, lead, "delete", *people[:2])
         for who in people[:2]:
             withdrawal.withdraw(session, study, who.pseudonym, who.pseudonym)
         erasure.erase(session, study, people[2].pseudonym, sure(lead))

@@ -111,7 +111,8 @@ def test_ratings_deleted_with_a_withdrawal_are_said(sqlite_engine):
         kinds = listed(session, study)
 
     assert kinds["deleted"] == (
-        "2 annotators withdrew, and their ratings were deleted as promised to them, 1 of them by a lead."
+        "2 annotators withdrew, 1 of them by a lead, and their ratings were deleted, as the consent text that they "
+        "agreed to, or without one the setting at launch, says."
     )
 
 

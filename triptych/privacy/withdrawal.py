@@ -35,7 +35,7 @@ from triptych.storage.models import (
     Workbook,
 )
 from triptych.study.persons import Who
-from triptych.study.settings import settings_of
+from triptych.study.settings import Consent, settings_of
 
 
 def withdraw(session: Session, study: Study, pseudonym: str, actor: str) -> str:
@@ -73,9 +73,11 @@ def withdraw_myself(session: Session, study: Study, who: Who) -> str:
 
 
 def what_was_promised(session: Session, study: Study, membership: Membership, pseudonym: str) -> str:
-    """ "keep" or "delete", by the consent text that the annotator last agreed to; otherwise by the current text."""
+    """ "keep" or "delete", by the consent text that the annotator last agreed to; otherwise as set at launch."""
     current = settings_of(study).consent
-    if membership.consent_version in (None, current.version):
+    if membership.consent_version is None:
+        return _set_at_launch(session, study)
+    if membership.consent_version == current.version:
         return current.after_withdrawal
     consents = (
         select(EventDetail.new)
@@ -85,6 +87,20 @@ def what_was_promised(session: Session, study: Study, membership: Membership, ps
     )
     last = session.scalars(consents.limit(1)).first() or {}
     return last.get("after_withdrawal", current.after_withdrawal)
+
+
+def _set_at_launch(session: Session, study: Study) -> str:
+    """What the study said before its first amendment: later, results may be known, and a lead can withdraw people."""
+    amendments = (
+        select(EventDetail.old)
+        .join(Event, Event.id == EventDetail.event_id)
+        .where(Event.study_id == study.id, Event.kind == EventKind.design_amended)
+        .order_by(Event.number)
+    )
+    earlier = (old["consent"] or {} for old in session.scalars(amendments) if "consent" in (old or {}))
+    # the log, like the study, stores what differs from the default
+    consent = next((Consent.model_validate(stored) for stored in earlier), settings_of(study).consent)
+    return consent.after_withdrawal
 
 
 def promised_to(session: Session, study: Study, pseudonym: str) -> str:
