@@ -31,6 +31,7 @@ from triptych.operations import verify
 from triptych.people import accounts
 from triptych.privacy import personal_data
 from triptych.reports.build import build_report
+from triptych.results.caveats import caveats
 from triptych.results.criterion import criterion_ratings
 from triptych.results.frame.counted import counted_ratings
 from triptych.results.frame.csv_rows import export_ratings
@@ -443,6 +444,19 @@ def test_imported_ratings_are_complete_unless_the_study_stays_open(imported, sta
 
     assert numbers.interim is stays_open
     assert ("imported without a plan" in numbers.sentence) is not stays_open
+
+
+@pytest.mark.parametrize("counting", ["first", "last"])
+def test_results_say_which_of_two_imported_ratings_counts(imported, counting):
+    twice = read("item_id,system,annotator,criterion,value\n1,s,w,fluency,2\n1,t,w,fluency,2\n1,s,w,fluency,4\n")
+    asked = import_ratings.asked_as_proposed("E", [twice], import_ratings.proposed([twice]))
+    study, _, session = imported(assemble([twice], asked, duplicates=counting))
+
+    findings = caveats(session, study, StudyAnalysis(frame_of(session, study), Counted(), {}))
+
+    (sentence,) = [finding.sentence for finding in findings if finding.kind == "imported"]
+    assert "1 further rating in the files was left out" in sentence
+    assert f"the {counting} rating counts, as a lead chose" in sentence
 
 
 def test_an_imported_study_opens_only_with_texts(imported):

@@ -188,6 +188,7 @@ class WorkWriter:
         excluded = sorted(person.pseudonym for (_, name), person in people.items() if name in self.ratings.excluded)
         joined = sorted(person.pseudonym for person in people.values())
         new = self.ratings.counts() | {"files": self.ratings.files, "joined": joined, "excluded": excluded}
+        new |= {"left_out": dict(self.ratings.left_out)} if self.ratings.left_out else {}
         record = partial(events.record, self.session, self.study.id)
         record(EventKind.ratings_imported, actor, new=new | {"stays_open": bool(self.raters)})
         self._record(rows, slots, actor)

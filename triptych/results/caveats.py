@@ -380,7 +380,8 @@ def _deleted(session: Session, study: Study) -> Iterator[Finding]:
         by_leads = sum(actor != subject for actor, subject in deleted)
         by_whom = f", {by_leads} of them by a lead" if by_leads else ""
         people = counted(len(deleted), "annotator")
-        yield Finding(74, "deleted", f"{people} withdrew, and their ratings were deleted as promised to them{by_whom}.")
+        terms = "as the consent text that they agreed to, or without one the setting at launch, says"
+        yield Finding(74, "deleted", f"{people} withdrew{by_whom}, and their ratings were deleted, {terms}.")
 
 
 def _grouped_late(session: Session, study: Study, analysis: StudyAnalysis) -> Iterator[Finding]:
@@ -415,10 +416,21 @@ def _items_grouped_late(session: Session, study: Study) -> Iterator[Finding]:
 
 
 def _imported(session: Session, study: Study) -> Iterator[Finding]:
-    """Ratings that were collected elsewhere."""
-    if _count(session, study, EventKind.ratings_imported):
-        sentence = "Ratings were made elsewhere and imported: how they were collected is unknown."
-        yield Finding(63, "imported", sentence)
+    """Ratings that were collected elsewhere, and those of the files that were left out."""
+    query = select(EventDetail.new).join(Event, Event.id == EventDetail.event_id)
+    imports = session.scalars(query.where(Event.study_id == study.id, Event.kind == EventKind.ratings_imported)).all()
+    if not imports:
+        return
+    sentences = ["Ratings were made elsewhere and imported: how they were collected is unknown."]
+    for counted_one in ("first", "last"):
+        left_out = sum((new or {}).get("left_out", {}).get(counted_one, 0) for new in imports)
+        if left_out:
+            was = "was" if left_out == 1 else "were"
+            sentences.append(
+                f"{counted(left_out, 'further rating')} in the files {was} left out: where an annotator rated the same "
+                f"twice, the {counted_one} rating counts, as a lead chose."
+            )
+    yield Finding(63, "imported", " ".join(sentences))
 
 
 def _unfilled(session: Session, study: Study) -> Iterator[Finding]:

@@ -113,7 +113,10 @@ class ItemWork:
 
 @dataclass(frozen=True)
 class Assembled:
-    """Everything that will be imported, and all problems. files: their number; annotator_groups: name → group."""
+    """Everything that will be imported, and all problems. files: their number; annotator_groups: name → group.
+
+    left_out: how many of the ratings that an annotator gave twice are not imported, by which of the two counts.
+    """
 
     asked: Asked
     items: tuple[ItemDraft, ...]
@@ -122,6 +125,7 @@ class Assembled:
     problems: tuple[Problem, ...]
     files: int
     annotator_groups: Mapping[str, str] = field(default_factory=dict)
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -342,6 +346,7 @@ class _Builder:
             number = re.fullmatch(r"repeat(\d*)", rating.of)
             self.add_rating(replace(rating, of=f"repeat{int(number[1] or 1) + 1}" if number else "repeat"))
         else:
+            self.twice += 1
             self.findings.tally(LEFT_OUT[self.duplicates])
             if self.duplicates == "last":
                 work.ratings[:] = [r for r in work.ratings if (r.system, r.criterion) != (system, key)]
@@ -433,14 +438,15 @@ class _Builder:
         items = self._items()
         lacking = [c for item in items for c in item.candidates if c.text is None and not c.turns]
         self.findings.tally(MISSING_TEXTS, len(lacking))
-        if self.twice > MAX_TWICE:
+        if self.duplicates == "error" and self.twice > MAX_TWICE:
             self.findings.error(f"{self.twice:,} ratings in total repeat an earlier one by the same annotator.")
         self.findings.tally(NO_TIME, sum(work.at is None for work in works))
         if not works and not self.findings.has_errors:
             self.findings.error("There are no ratings left to import.")
         excluded = {name: reason for file in self.files for name, reason in file.excluded.items()}
         groups = {name: group for file in self.files for name, group in file.annotator_groups.items()}
-        return Assembled(self.asked, items, works, excluded, self.findings.finish(), len(self.files), groups)
+        left_out = {self.duplicates: self.twice} if self.twice else {}
+        return Assembled(self.asked, items, works, excluded, self.findings.finish(), len(self.files), groups, left_out)
 
     def _check_repeats(self, works: Sequence[ItemWork]) -> None:
         first = {(work.kind, work.annotator, work.item) for work in works if not work.of}
