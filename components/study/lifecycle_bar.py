@@ -74,9 +74,14 @@ def _steps(study: Study, who: Who) -> None:
 def _copies(study: Study, free: Sequence[Round], who: Who) -> None:
     request = duplicate_form.copy_form(study, free)
     if request is not None:
-        options = {"next_round": request.next_round, "with_items": request.with_items}
         draft = state.run_command(
-            duplicate.duplicate, study, request.title, who, done="The draft was created.", **options
+            duplicate.duplicate,
+            study,
+            request.title,
+            who,
+            done="The draft was created.",
+            next_round=request.next_round,
+            with_items=request.with_items,
         )
         if draft:
             st.switch_page(SETUP, query_params={"study": draft.slug})

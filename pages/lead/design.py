@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from components.rubric_builder import rubric_builder
@@ -105,7 +107,8 @@ with st.container(border=True, key=sections.section_key(sheet, sections.LAUNCH))
     if not draft:
         frozen(study, amendments)
     elif launch_form(study, points, sheet.unsaved, sheet.memory.go):
-        state.run_command(launching.launch, study, who.pseudonym, done="The study is open.")
+        check = partial(launching.check, study=study)
+        state.run_command(launching.launch, study, who.pseudonym, read=check, done="The study is open.")
         state.show_next("above")
         st.rerun()
 with st.expander("What annotators meet first", icon=":material/visibility:"):

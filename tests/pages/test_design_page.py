@@ -15,6 +15,7 @@ from triptych.formats import read_items
 from triptych.storage import database
 from triptych.storage.models import Role, StudyState
 from triptych.study import design, lifecycle, pairing, plans, saved_setting
+from triptych.study.lint import linter
 from triptych.study.settings import settings_of
 from triptych.study.system_names import mark_of
 from triptych.web.session import web_engine
@@ -202,6 +203,23 @@ def test_an_interrupted_launch_is_done(section, draft, monkeypatch):
     interrupt_once(monkeypatch)
     press(app, "Launch the study")
     assert now(draft).state == StudyState.open
+
+
+def test_a_launch_keeps_nobody_waiting_while_texts_are_read(section, draft, monkeypatch):
+    write(draft, "consent.not_needed", "Staff try it.")
+    app = section(draft, "Launch")
+    held = []
+    lint = linter.lint
+
+    def note_the_turn(*parts, **more):
+        held.append(database.write_lock.locked())
+        return lint(*parts, **more)
+
+    monkeypatch.setattr(linter, "lint", note_the_turn)
+    press(app, "Launch the study")
+
+    assert now(draft).state == StudyState.open
+    assert held == [False]
 
 
 def test_changing_a_launched_study_needs_a_reason(section, draft):

@@ -23,6 +23,7 @@ from triptych.scripting.asking import of_home
 from triptych.storage import database
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Event, Item, Person, Study
+from triptych.study.lint import linter
 from triptych.study.persons import Who
 
 ITEMS = pd.DataFrame(
@@ -224,6 +225,20 @@ def test_scores_are_read_before_the_turn_to_write(client, study, monkeypatch):
 
     monkeypatch.setattr(judge_scores, "assemble", note_the_turn)
     study.append_scores("some-model", scores(study, ["q1"]))
+
+    assert held == [False]
+
+
+def test_a_launch_reads_texts_before_the_turn_to_write(study, monkeypatch):
+    held = []
+    lint = linter.lint
+
+    def note_the_turn(*parts, **more):
+        held.append(database.write_lock.locked())
+        return lint(*parts, **more)
+
+    monkeypatch.setattr(linter, "lint", note_the_turn)
+    study.launch()
 
     assert held == [False]
 

@@ -167,7 +167,7 @@ def test_a_dry_run_uses_the_overlap_subset_of_the_launch(lab):
         overlap(study, 4)
         run = dry_run.dry_run(session, study, Recipe(annotators=4))
         study.settings = study.settings | {"consent": {"not_needed": "Staff try it."}}
-        launch.launch(session, study, "P-lead")
+        launch.launch(session, study, "P-lead", launch.check(session, study))
         launched = dict(session.execute(select(Item.external_id, Item.raters).where(Item.study_id == study.id)).all())
     rated = run.analysis.frame.work.groupby("item").size().to_dict()
     assert (run.annotations, sum(launched.values())) == (20, 20)

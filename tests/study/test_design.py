@@ -47,6 +47,7 @@ from triptych.storage.models import (
 from triptych.study import contents, design, duplicate, lifecycle
 from triptych.study import launch as launching
 from triptych.study.design import Parts
+from triptych.study.lint import linter
 from triptych.study.settings import settings_of
 from triptych.study.system_names import system_names
 
@@ -90,7 +91,7 @@ def launch(session, study) -> Study:
     """Launches a draft of which a lead has said why no consent is asked."""
     if study.state == StudyState.draft:
         study.settings = study.settings | {"consent": {"not_needed": "Staff try it."}}
-    launching.launch(session, study, "P-lead")
+    launching.launch(session, study, "P-lead", launching.check(session, study))
     return study
 
 
@@ -262,6 +263,27 @@ def test_launch_freezes_and_needs_complete_items(session, draft):
     assert sorted(session.scalars(select(Item.raters))) == [3, 7]
     with pytest.raises(Conflict, match="already"):
         launch(session, draft)
+
+
+@pytest.mark.parametrize("parts", [{"items": file(MORE)}, {"settings": {"contact": "anna@lab.example"}}])
+def test_a_draft_changed_since_its_check_is_not_launched(session, draft, parts):
+    draft.settings = draft.settings | {"consent": {"not_needed": "Staff try it."}}
+    checked = launching.check(session, draft)
+    amend(session, draft, **parts)
+    session.flush()
+    events.write_pending(session)
+
+    for result in (checked, None):
+        with pytest.raises(Conflict, match="changed a moment ago"):
+            launching.launch(session, draft, "P-lead", result)
+    assert draft.state == StudyState.draft
+
+
+def test_a_launch_without_consent_is_refused_before_texts_are_read(session, draft, monkeypatch):
+    monkeypatch.setattr(linter, "lint_study", lambda *_: pytest.fail("the texts were read"))
+
+    with pytest.raises(Conflict, match="consent text is empty"):
+        launching.check(session, draft)
 
 
 def test_the_hash_covers_everything_that_decides_the_questions(session, draft):

@@ -32,7 +32,7 @@ def draft(session) -> Study:
 def test_a_launch_where_ratings_would_be_lost_is_refused(session, draft, monkeypatch, variable):
     monkeypatch.setenv(variable, "1")
     with pytest.raises(Conflict, match=r"The disk of this host is temporary \(.+\).*Use PostgreSQL on another host"):
-        launch.launch(session, draft, "P-lead")
+        launch.check(session, draft)
     assert draft.state == StudyState.draft
 
 
@@ -47,5 +47,5 @@ def test_a_launch_where_ratings_would_be_lost_is_refused(session, draft, monkeyp
 def test_a_disk_that_lasts_lets_a_study_start(session, draft, monkeypatch, environment):
     for variable, value in environment.items():
         monkeypatch.setenv(variable, value)
-    launch.launch(session, draft, "P-lead")
+    launch.launch(session, draft, "P-lead", launch.check(session, draft))
     assert draft.state == StudyState.open

@@ -13,6 +13,7 @@ from triptych.rubric.files import parse_rubric
 from triptych.study import checklist, lifecycle
 from triptych.study.lint import linter
 from triptych.study.lint.findings import LintFinding
+from triptych.study.lint.giveaways import systems_named
 from triptych.study.pairing import PlanLine
 from triptych.study.settings import Formats, changed, stored
 from triptych.study.system_names import mark_of
@@ -291,3 +292,18 @@ def test_a_name_that_is_a_common_word_is_passed_over(sqlite_engine) -> None:
         study.settings = {}
         (point,) = (point for point in checklist.points(session, study) if "The name of" in point.text)
         assert point.finding and point.finding.name_mark == mark_of("plumbum")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_named"),
+    [
+        ("Ask sol-miro.", True),
+        ("Solmiro", True),
+        ("xsol miro, sol miro", True),
+        ("xsol-miro", False),
+        ("sol-mirox _sol miro", False),
+        ("sol-miro2, solxmiro", False),
+    ],
+)
+def test_a_systems_name_is_found_as_a_whole_word(text: str, is_named: bool) -> None:
+    assert systems_named(text, ["sol-miro"]) == ["sol-miro"] * is_named

@@ -111,7 +111,7 @@ def test_a_setting_that_stays_as_it_is_records_nothing(session, draft):
 
 def test_a_setting_after_launch_is_an_amendment_or_fixed(session, draft):
     write(session, draft, "consent.not_needed", "Staff test it.")
-    launch.launch(session, draft, ANNA)
+    launch.launch(session, draft, ANNA, launch.check(session, draft))
     with pytest.raises(NotAllowed, match="reason"):
         write(session, draft, "contact", "a@lab.example")
     write(session, draft, "contact", "a@lab.example", reason="asked for")

@@ -153,7 +153,8 @@ def _set_state(session: Session, lead: str, slug: str, state: StudyState, no_con
         path = "consent.not_needed"
         saved_setting.write(session, study, path, no_consent, saved_setting.value_of(study, path), who.pseudonym)
     if study.state == StudyState.draft and state == StudyState.open:
-        launch.launch(session, study, who.pseudonym)
+        # in one transaction: the command has the database to itself
+        launch.launch(session, study, who.pseudonym, launch.check(session, study))
     else:
         lifecycle.set_state(session, study, state, who.pseudonym)
     return study

@@ -229,12 +229,21 @@ def _create_study(session: Session, asker: Asker, request: NewStudy, file: ItemF
     return CreatedStudy(**_facts(lifecycle.line_of(session, study)), warnings=warnings)
 
 
-def _set_state(session: Session, asker: Asker, request: NewState, _: None) -> StudyFacts:
+def _check_launch(session: Session, asker: Asker, request: NewState) -> str | None:
+    study = study_of(session, asker, request.study)
+    return launch.check(session, study) if _is_launch(study, request) else None
+
+
+def _is_launch(study: Study, request: NewState) -> bool:
+    return study.state == StudyState.draft and request.state == StudyState.open
+
+
+def _set_state(session: Session, asker: Asker, request: NewState, checked: str | None) -> StudyFacts:
     study = study_of(session, asker, request.study)
     if study.state == StudyState.closed:
         raise Conflict("This study is closed. A lead can reopen it in the app.")
-    if study.state == StudyState.draft and request.state == StudyState.open:
-        launch.launch(session, study, asker.who.pseudonym)
+    if _is_launch(study, request):
+        launch.launch(session, study, asker.who.pseudonym, checked)
     else:
         lifecycle.set_state(session, study, StudyState(request.state), asker.who.pseudonym)
     return _facts_of(session, study)
@@ -347,7 +356,7 @@ CALLS = (
         NewState,
         StudyFacts,
         "Launch, pause or reopen a study.",
-        None,
+        _check_launch,
         _set_state,
     ),
     Call(
