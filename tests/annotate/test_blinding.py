@@ -15,7 +15,7 @@ from triptych.annotate.blinding import View, Work
 from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
 from triptych.rubric.files import load_rubric, parse_rubric, read_rubric, shipped_rubrics
 from triptych.storage.database import writing
-from triptych.storage.models import Candidate, Slot, StudyState
+from triptych.storage.models import Candidate, Item, Slot, StudyState
 from triptych.study import lifecycle
 
 PATHS = {
@@ -162,7 +162,7 @@ def test_speakers_are_named_on_screen_and_an_unknown_one_stays(sqlite_engine):
         study = lifecycle.create_study(session, lifecycle.StudyPlan(title="Talks"), yaml, [item], "lead")
         lifecycle.set_state(session, study, StudyState.open, "lead")
         who = join(session, study, add_person(session, "ann"))
-        session.execute(lifecycle.delete(lifecycle.Item).where(lifecycle.Item.purpose == "training"))
+        session.execute(delete(Item).where(Item.purpose == "training"))
         seen = see(session, study, who)
 
     assert [turn.speaker for turn in seen.item.candidates[0].turns] == ["Seeker", "Supporter", "bystander"]

@@ -445,7 +445,7 @@ class _Builder:
             self.findings.error("There are no ratings left to import.")
         excluded = {name: reason for file in self.files for name, reason in file.excluded.items()}
         groups = {name: group for file in self.files for name, group in file.annotator_groups.items()}
-        left_out = {self.duplicates: self.twice} if self.twice else {}
+        left_out: dict[str, int] = {self.duplicates: self.twice} if self.twice else {}
         return Assembled(self.asked, items, works, excluded, self.findings.finish(), len(self.files), groups, left_out)
 
     def _check_repeats(self, works: Sequence[ItemWork]) -> None:
