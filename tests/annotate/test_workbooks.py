@@ -189,6 +189,19 @@ def test_only_answer_cells_are_editable_and_have_lists(desk):
     assert "How well the response reads." in guidelines
 
 
+def test_a_workbook_states_what_the_consent_page_does(desk):
+    session, study, _, _, _ = desk(1)
+    ethics = {"approval": "EK 12/26", "stored_until": "2036-01-31", "complaints": "ombud@example.org"}
+    study.settings = {"ethics": ethics}
+    session.flush()
+    (line,) = workbooks.listed(session, study)
+
+    page = Sheet(workbooks.file_of(session, study, line.id)).book["Guidelines"]
+
+    stated = {"Approved": "EK 12/26", "Data are stored until": "2036-01-31", "Complaints": "ombud@example.org"}
+    assert stated.items() <= dict(page.iter_rows(max_col=2, values_only=True)).items()
+
+
 def test_the_items_of_a_workbook_are_reserved_and_balanced(engine, desk):
     session, study, lead, (first, second), _ = desk(4, engine, count=3, raters_per_item=1)
     reserved = session.scalars(select(Assignment).where(Assignment.origin == Origin.workbook)).all()

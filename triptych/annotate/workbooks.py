@@ -294,6 +294,7 @@ def _guidelines(study: Study) -> Iterator[tuple[str, str]]:
     yield _("Questions?"), settings.contact
     yield _("Complaints"), settings.ethics.complaints
     yield _("Approved"), settings.ethics.approval
+    yield _("Data are stored until"), f"{settings.ethics.stored_until or ''}"
 
 
 def _row_token(workbook: Workbook, assignment: Assignment) -> str:
