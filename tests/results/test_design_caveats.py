@@ -117,6 +117,14 @@ def test_items_that_look_grouped_are_said_until_groups_are_declared():
     assert not [*ungrouped(analysed(grouped), NO_TEXTS)]
 
 
+def test_a_field_that_groups_two_items_is_no_declaration():
+    frame = renamed(crossed(40, 6, systems=2, raters=2), "dialogue-{group}-turn-{turn}")
+    meta = {item: {"pair": "p" if at < 2 else item} for at, item in enumerate(items_of(frame))}
+    paired = replace(frame, settings=StudySettings(group_field="pair"), meta=meta)
+    (finding,) = ungrouped(analysed(paired), NO_TEXTS)
+    assert "and the field pair groups only 2 of 40 items: if items" in finding.sentence
+
+
 def test_shared_contexts_look_grouped():
     analysis = analysed(crossed(40, 6, systems=2, raters=2))
     (finding,) = ungrouped(analysis, replace(NO_TEXTS, shared_contexts=12))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from triptych.languages import language
 from triptych.reports.facts import Facts
 from triptych.reports.numbers import Book
-from triptych.results.criterion import is_grouped
+from triptych.results.criterion import group_names
 from triptych.results.pay import rate_of
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.verdicts import tested_here_only
@@ -236,10 +236,12 @@ def statistics(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     yield from _intervals(analysis)
     yield from _comparison(analysis, book)
     clustered = book.defined("systems", "interval low") or book.defined("contrasts", "p these annotators")
-    if clustered and is_grouped(analysis.frame):
+    groups = group_names(analysis.frame)
+    if clustered and len(set(groups.values())) < len(groups):
         yield (
-            f"Items are grouped by the field {analysis.frame.settings.group_field} of the items file: errors of "
-            f"differences, means and agreement are clustered by group instead of item."
+            f"Items are grouped by the field {analysis.frame.settings.group_field} of the items file "
+            f"({len(set(groups.values())):,} groups of {len(groups):,} items): errors of differences, means and "
+            "agreement are clustered by group instead of item."
         )
     if any(isinstance(contrast.equivalence, Equivalence) for contrast in analysis.contrasts):
         yield (

@@ -124,12 +124,6 @@ def group_names(frame: Frame) -> dict[str, str]:
     return {item: item if value in (None, "") else str(value) for item, value in values.items()}
 
 
-def is_grouped(frame: Frame) -> bool:
-    """Whether two items belong together; a field that no item has groups nothing."""
-    groups = group_names(frame)
-    return len(set(groups.values())) < len(groups)
-
-
 def group_codes(frame: Frame) -> np.ndarray:
     """(items,) code of the group of each item code."""
     codes: np.ndarray = np.unique([*group_names(frame).values()], return_inverse=True)[1]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
 
-from triptych.results.criterion import StudyRatings, is_grouped
+from triptych.results.criterion import StudyRatings, group_names
 from triptych.results.frame.table import Filters
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.texts import Texts
@@ -27,18 +28,20 @@ TOO_OFTEN = "differences are called clear two to three times too often"
 
 
 def ungrouped(analysis: StudyAnalysis, texts: Texts) -> Iterator[Finding]:
-    """Items that look grouped where no groups are declared, or the declared field groups nothing."""
-    if is_grouped(analysis.frame) or not analysis.contrasts:
-        return
+    """Items that look grouped where no groups are declared, or the declared field groups less than half as many."""
     names = [str(name) for name in analysis.item_names]
-    if prefixes := grouped_ids(names):
-        sentence = f"Ids look like {counted(len(prefixes), 'group')} of items, such as {prefixes[0]}"
-    elif texts.shared_contexts:
-        sentence = f"{counted(texts.shared_contexts, 'item')} share their context with another item"
-    else:
+    prefixes = grouped_ids(names)
+    alike = sum(name.startswith(tuple(prefixes)) for name in names) if prefixes else texts.shared_contexts
+    sizes = Counter(group_names(analysis.frame).values())
+    joined = sum(size for size in sizes.values() if size > 1)
+    if 2 * joined >= alike or not analysis.contrasts:
         return
+    sentence = f"{counted(texts.shared_contexts, 'item')} share their context with another item"
+    if prefixes:
+        sentence = f"Ids look like {counted(len(prefixes), 'group')} of items, such as {prefixes[0]}"
     field = analysis.frame.settings.group_field
-    reason = f"the field {field} groups none of them" if field else "no groups of items are declared"
+    grouped = f"only {joined} of {len(names)} items" if joined else "none of them"
+    reason = f"the field {field} groups {grouped}" if field else "no groups of items are declared"
     yield Finding(
         86,
         "groups not declared",
