@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from .analysis.collection import CLEAR
 from .undefined import Undefined
 
 # style of a share → its unit
@@ -41,6 +42,7 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 def written(value: float, style: str) -> str:
     """A number as the report prints it: two decimals, percentages as whole numbers, p and "thousandths" with three.
+    p has more where it would be 0.050 without being so, as p below 0.05 is clear.
     "margin": all digits, as it was declared; "beyond": rounded up, so that no more is claimed than was shown.
 
     Values are first rounded to nine decimals, so that a last bit that differs between machines never shows.
@@ -52,7 +54,7 @@ def written(value: float, style: str) -> str:
         number = f"{value:.3f}"
         return "0.000" if float(number) == 0 else number
     if style == "p":
-        return "< 0.001" if value < 0.001 else f"{value:.3f}"
+        return "< 0.001" if value < 0.001 else f"{value:.{_digits_of_p(value)}f}"
     if style.startswith(("margin", "beyond")):
         size = value if style.startswith("margin") else math.ceil(round(value * 100, 6)) / 100
         return f"{100 * size:g} {PERCENT[style]}" if style in PERCENT else f"{size:g}"
@@ -63,3 +65,7 @@ def written(value: float, style: str) -> str:
         return f"{'0' if float(number) == 0 else number} {PERCENT[style]}"
     number = f"{value:+.2f}" if style == "difference" else f"{value:.2f}"
     return "0.00" if float(number) == 0 else number
+
+
+def _digits_of_p(p: float) -> int:
+    return next((digits for digits in range(3, 9) if p == CLEAR or float(f"{p:.{digits}f}") != CLEAR), 9)
