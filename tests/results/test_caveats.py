@@ -6,12 +6,14 @@ import io
 import json
 import random
 
+import pytest
 from helpers.ratings import exclude, submit
 from helpers.reports import new_study, report_of, some_answers
-from helpers.studies import full_answers, sure
+from helpers.studies import full_answers, join, sure
 from openpyxl import load_workbook
 
 from triptych.operations import verify
+from triptych.people import accounts, roster
 from triptych.privacy import withdrawal
 from triptych.results.caveats import caveats
 from triptych.results.frame.model import Counted
@@ -114,6 +116,25 @@ def test_ratings_deleted_with_a_withdrawal_are_said(sqlite_engine):
         "2 annotators withdrew, 1 of them by a lead, and their ratings were deleted, as the consent text that they "
         "agreed to, or without one the setting at launch, says."
     )
+
+
+@pytest.mark.parametrize("removed", [False, True])
+def test_annotations_by_a_lead_are_reported_in_the_methods(sqlite_engine, removed):
+    """Who uploads the texts under their systems' names needs no unblinding to know them."""
+    with database.writing(sqlite_engine) as session:
+        study, lead, people = new_study(session, items=1, annotators=2)
+        submit(session, study, people[1], full_answers())
+        assert "leads" not in listed(session, study)
+        join(session, study, lead)
+        submit(session, study, lead, full_answers())
+        if removed:
+            other = accounts.create_lead(session, "Ada", "passcode of a lead")
+            roster.enrol_lead(session, study, other, lead.pseudonym)
+            session.flush()
+            roster.remove_lead(session, study, lead.pseudonym, sure(lead))
+        sentence = listed(session, study)["leads"]
+    assert sentence.startswith("1 of 2 annotators leads or led the study, with 1 of 2 annotations")
+    assert sentence in report_of(sqlite_engine, study).files["methods.txt"].decode()
 
 
 def test_answers_at_one_end_are_a_ceiling(sqlite_engine):

@@ -215,6 +215,7 @@ def caveats(session: Session, study: Study, analysis: StudyAnalysis) -> tuple[Fi
         *_left_out(analysis, any(finding.kind == "exclusions" for finding in in_ratings)),
         *_judges_left_out(analysis),
         *_surplus(analysis),
+        *_by_leads(session, study, analysis),
         *_unblinding(session, study, analysis),
         *_edited_after_look(session, study),
         *_edited_after_comment(session, study),
@@ -330,6 +331,23 @@ def _surplus(analysis: StudyAnalysis) -> Iterator[Finding]:
         sentence = f"{counted(surplus, 'annotation')} beyond the planned number per item are included."
         weight = 52 if surplus > LARGE_SHARE * len(analysis.work) else 34
         yield Finding(weight, "surplus", sentence)
+
+
+def _by_leads(session: Session, study: Study, analysis: StudyAnalysis) -> Iterator[Finding]:
+    """Annotations by people who lead the study or led it, and may know its systems without unblinding."""
+    made_lead = {EventKind.study_created: Event.actor, EventKind.lead_added: Event.subject}
+    queries = [select(name).where(Event.study_id == study.id, Event.kind == kind) for kind, name in made_lead.items()]
+    leads = analysis.frame.leads.union(*map(session.scalars, queries))
+    work = analysis.work
+    own = work[work["annotator"].isin(leads)]
+    if len(own):
+        people = own["annotator"].nunique()
+        verb = "leads" if people == 1 else "lead"
+        sentence = (
+            f"{people} of {counted(analysis.n_annotators, 'annotator')} {verb} or led the study, with {len(own)} of "
+            f"{counted(len(work), 'annotation')}: leads may know the systems without unblinding."
+        )
+        yield Finding(69, "leads", sentence)
 
 
 def _unblinding(session: Session, study: Study, analysis: StudyAnalysis) -> Iterator[Finding]:
