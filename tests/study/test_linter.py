@@ -295,6 +295,21 @@ def test_a_name_that_is_a_common_word_is_passed_over(sqlite_engine) -> None:
 
 
 @pytest.mark.parametrize(
+    ("system", "text", "is_named"),
+    [
+        ("claude-3-opus", "I am Claude.", True),
+        ("Llama-2-7b", "I am Llama.", True),
+        ("orca", "I am Orca.", True),
+        ("gpt4", "I am GPT4.", True),
+        ("model_a", "That model_a here.", False),
+        ("model1", "The model1 of this.", False),
+    ],
+)
+def test_only_numbered_or_lettered_systems_may_be_named(system: str, text: str, is_named: bool) -> None:
+    assert systems_named(text, [system]) == [system] * is_named
+
+
+@pytest.mark.parametrize(
     ("text", "is_named"),
     [
         ("Ask sol-miro.", True),

@@ -19,6 +19,7 @@ _COMMON_NAMES = {
     "human", "baseline", "model", "system", "reference", "unknown", "gold", "candidate", "response", "output", "answer",
     "summary", "expert", "ours", "none",
 }  # fmt: skip
+_COUNTED = re.compile(r"[a-z]+(?:_?\d|_[a-f])")  # such as model1 or system_b
 _MAKERS = "openai|anthropic|google|meta|mistral|deepseek|alibaba|microsoft"
 _SELF = re.compile(
     r"\b(?:as|i am|i['’]m) (?:an?|just an?) (?:ai|artificial intelligence|(?:large )?language model|chatbot)\b"
@@ -84,10 +85,9 @@ def _spellings(system: str) -> list[str]:
     name = system.strip().casefold()
     parts = [part for part in re.split(r"[\s_\-/.:]+", name) if part]
     whole = {name, " ".join(parts), "-".join(parts), "".join(parts)} if len(name) >= 3 else set()
-    words = whole | (_MODEL_FAMILIES & {re.sub(r"\d+$", "", part) for part in parts})
-    return sorted(
-        word for word in words if word not in _COMMON_NAMES and not re.fullmatch(r"[a-z]+_?(?:\d|[a-f])", word)
-    )
+    families = _MODEL_FAMILIES & {re.sub(r"\d+$", "", part) for part in parts}
+    plain = _COMMON_NAMES | {word for word in whole if not families and _COUNTED.fullmatch(word)}
+    return sorted((whole | families) - plain)
 
 
 def speaks_of_itself(m: Material) -> Iterator[LintFinding]:
