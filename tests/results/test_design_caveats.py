@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from helpers.frames import crossed, likert_rubric, make_frame
+from helpers.ratings import BEST_RUBRIC
 
-from triptych.results.design_caveats import one_at_a_time, unevenly_missing, ungrouped
+from triptych.results.design_caveats import one_at_a_time, unequal_sets, unevenly_missing, ungrouped
 from triptych.results.frame.model import Counted, Frame
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.texts import Texts
+from triptych.results.verdicts import standing
 from triptych.study.settings import StudySettings
 
 NO_TEXTS = Texts(pd.DataFrame(), {})
@@ -140,3 +143,23 @@ def test_a_study_of_one_system_has_no_such_caveat():
     ]
     analysis = analysed(make_frame(likert_rubric(), rows))
     assert not [*unevenly_missing(analysis), *one_at_a_time(analysis), *ungrouped(analysis, NO_TEXTS)]
+
+
+@pytest.mark.parametrize("third_items", [0, 4, 12])
+def test_shares_of_best_in_sets_of_different_size(third_items: int):
+    random = np.random.default_rng(4)
+    rows: list[dict[str, Any]] = []
+    for item, who in np.ndindex(12, 5):
+        shown = (1, 2, 3) if item < third_items else (1, 2)
+        best = int(random.choice(shown))
+        named = {"annotator": f"P-{who}", "item": f"i{item}", "criterion": "winner"}
+        rows += [{**named, "system": system, "value": float(system == best)} for system in shown]
+    analysis = analysed(make_frame(BEST_RUBRIC, rows))
+    sentences = [finding.sentence for finding in unequal_sets(analysis)]
+    words = standing(analysis, next(of for of in analysis.criteria if of.criterion.key == "winner"))
+    assert ("Shares cannot be compared" in words) == (third_items == 4)
+    assert len(sentences) == (third_items == 4)
+    if sentences:
+        assert "would be chosen in 44 % and System 3 in 33 %" in sentences[0]
+        assert "Highest" not in words
+        assert "After adjusting for items and annotators" in words

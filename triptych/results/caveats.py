@@ -14,7 +14,7 @@ from sqlalchemy.orm import aliased
 from sqlmodel import Session
 
 from triptych.results.annotators import speed_flag, speeds_of
-from triptych.results.design_caveats import one_at_a_time, unequal_work, unevenly_missing, ungrouped
+from triptych.results.design_caveats import one_at_a_time, unequal_sets, unequal_work, unevenly_missing, ungrouped
 from triptych.results.frame.table import Filters
 from triptych.results.judges import excluded_judges, judges_in
 from triptych.results.quality import standings
@@ -207,6 +207,7 @@ def caveats(session: Session, study: Study, analysis: StudyAnalysis) -> tuple[Fi
         *unevenly_missing(analysis),
         *one_at_a_time(analysis),
         *unequal_work(analysis),
+        *unequal_sets(analysis),
         *_speed(speeds),
         *_checks(session, study, analysis),
         *_unrated(session, study, analysis),

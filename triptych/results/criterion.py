@@ -25,6 +25,7 @@ APPROXIMATE = (
 )
 
 FEW_APPROXIMATE = "Intervals of single means are approximate. Compare systems by their differences."
+SAME_CHANCE = 0.01  # difference of two systems' chances up to which their shares are comparable
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -162,6 +163,21 @@ def _option_places(criterion: Criterion, options: pd.Series, rows: np.ndarray) -
     # the last entry is for the code -1, no option
     lookup = np.array([*(place.get(key, -1) for key in options.cat.categories), -1], dtype=np.int16)
     return lookup[options.cat.codes.to_numpy()[rows]]
+
+
+def chances_of_best(ratings: StudyRatings) -> dict[int, float]:
+    """System → how often it would be chosen as best by chance, if that differs between systems; else empty.
+
+    By chance, each response of a set is the best one equally often: a half of two, a third of three.
+    """
+    rated = ~np.isnan(ratings.number) & (ratings.system > 0)
+    if ratings.variable.kind != "best" or not rated.any():
+        return {}
+    annotation = ratings.item.astype(np.int64) * (int(ratings.annotator.max()) + 1) + ratings.annotator
+    _, place, size = np.unique(annotation[rated], return_inverse=True, return_counts=True)
+    system, chance = ratings.system[rated], 1 / size[place]
+    chances = {int(code): float(chance[system == code].mean()) for code in np.unique(system)}
+    return chances if max(chances.values()) - min(chances.values()) > SAME_CHANCE else {}
 
 
 def criterion_result(frame: Frame, ratings: StudyRatings) -> CriterionResult:

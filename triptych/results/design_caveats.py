@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from triptych.results.criterion import StudyRatings, group_names
+from triptych.results.criterion import StudyRatings, chances_of_best, group_names
 from triptych.results.frame.table import Filters
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.texts import Texts
@@ -17,7 +17,7 @@ from triptych.stats.analysis.collection import CLEAR
 from triptych.stats.columns import Floats
 from triptych.stats.crossed import CrossedEffects
 from triptych.stats.multiplicity import adjusted
-from triptych.stats.numbers import counted
+from triptych.stats.numbers import counted, written
 from triptych.stats.undefined import Undefined, or_undefined
 from triptych.study.lint.candidates import grouped_ids
 
@@ -47,6 +47,20 @@ def ungrouped(analysis: StudyAnalysis, texts: Texts) -> Iterator[Finding]:
         "groups not declared",
         f"{sentence}, and {reason}: if items within a group are similar, {TOO_OFTEN}.",
     )
+
+
+def unequal_sets(analysis: StudyAnalysis) -> Iterator[Finding]:
+    """Criteria with shares of being best that chance alone makes unequal."""
+    for ratings in analysis.ratings:
+        if chances := chances_of_best(ratings):
+            few, many = (pick(chances, key=chances.__getitem__) for pick in (max, min))
+            yield Finding(
+                62,
+                "sets of different size",
+                f"{analysis.title(ratings.criterion.key)}: systems were shown in sets of different size, so by chance "
+                f"alone {analysis.name(few)} would be chosen in {written(chances[few], 'share')} and "
+                f"{analysis.name(many)} in {written(chances[many], 'share')}. Compare differences, not shares.",
+            )
 
 
 def one_at_a_time(analysis: StudyAnalysis) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import TypeVar
 
-from triptych.results.criterion import CriterionResult, headline
+from triptych.results.criterion import CriterionResult, chances_of_best, headline
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.stats.analysis.collection import CLEAR
 from triptych.stats.analysis.contrasts import Contrast, TestedDifference
@@ -20,14 +20,19 @@ from triptych.stats.undefined import Undefined
 D = TypeVar("D", bound=TestedDifference)
 MAX_LISTED = 3  # pairs in a sentence
 MAX_ORDERED = 5  # systems whose order is given pair by pair
+NOT_COMPARABLE = "Shares cannot be compared, as systems were shown in sets of different size."
 EXPLORATORY = "Exploratory: other criteria were declared before launch."
 
 
 def standing(analysis: StudyAnalysis, result: CriterionResult) -> str:
     """The systems with the highest and lowest mean. Also names those that are highest and lowest after adjusting for
-    items and annotators, if they differ, since systems may not share all items and annotators.
+    items and annotators, if they differ, since systems may not share all items and annotators; these alone where
+    shares cannot be compared.
     """
     words = headline(result, analysis.names)
+    apart = any(chances_of_best(of) for of in analysis.ratings if of.criterion.key == result.criterion.key)
+    if apart:
+        words = NOT_COMPARABLE
     contrasts = analysis.contrasts_of(result.criterion.key)
     means = {of.system: of.interval.mean for of in result.systems if isinstance(of.interval, Interval)}
     height = dict.fromkeys(means, 0.0)
@@ -37,7 +42,7 @@ def standing(analysis: StudyAnalysis, result: CriterionResult) -> str:
         height[contrast.system] += contrast.difference.mean
         height[contrast.baseline] -= contrast.difference.mean
     ranked, evened = (sorted(of, key=lambda system: (-round(of[system], 9), system)) for of in (means, height))
-    if not contrasts or (ranked[0], ranked[-1]) == (evened[0], evened[-1]):
+    if not contrasts or (not apart and (ranked[0], ranked[-1]) == (evened[0], evened[-1])):
         return words
     return (
         f"{words} After adjusting for items and annotators, {analysis.name(evened[0])} is the highest and "
