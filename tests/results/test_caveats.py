@@ -25,6 +25,7 @@ from triptych.storage.events import EventKind
 from triptych.storage.models import StudyState
 from triptych.study import lifecycle
 from triptych.study.design import Parts, amend
+from triptych.study.duplicate import duplicate
 from triptych.study.settings import Consent, StudySettings, stored
 from triptych.study.system_names import system_names
 
@@ -134,6 +135,26 @@ def test_annotations_by_a_lead_are_reported_in_the_methods(sqlite_engine, remove
             roster.remove_lead(session, study, lead.pseudonym, sure(lead))
         sentence = listed(session, study)["leads"]
     assert sentence.startswith("1 of 2 annotators leads or led the study, with 1 of 2 annotations")
+    assert sentence in report_of(sqlite_engine, study).files["methods.txt"].decode()
+
+
+def test_copies_of_opened_studies_are_reported_in_the_methods(sqlite_engine):
+    """A study could be copied and run again until a difference was clear, and no file of its report said so."""
+    with database.writing(sqlite_engine) as session:
+        study, lead, people = new_study(session, items=1, annotators=1)
+        for title in ("Second", "Third"):
+            submit(session, study, people[0], full_answers())
+            log_look(session, study, 1, 1, lead.pseudonym)
+            draft = duplicate(session, study, f"{title} draft", lead)
+            assert "repeated" not in listed(session, duplicate(session, study, "Other texts", lead, with_items=False))
+            study = duplicate(session, draft, title, lead)
+            lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
+            join(session, study, people[0])
+        submit(session, study, people[0], full_answers())
+        sentence = listed(session, study)["repeated"]
+    assert sentence == (
+        "This study repeats 2 earlier studies with the same items; results of 2 were opened before its launch."
+    )
     assert sentence in report_of(sqlite_engine, study).files["methods.txt"].decode()
 
 

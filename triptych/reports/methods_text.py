@@ -31,7 +31,7 @@ SCALES = {
     "best": "the best response",
 }
 
-FINDINGS = {"groups set late", "excluded judges", "leads"}  # those that belong to the methods
+FINDINGS = {"groups set late", "excluded judges", "leads", "repeated"}  # those that belong to the methods
 
 ARRANGEMENTS = {"side_by_side": "side by side", "one_at_a_time": "one at a time"}
 ITEM_ORDERS = {

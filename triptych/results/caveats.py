@@ -29,6 +29,7 @@ from triptych.stats.undefined import Undefined
 from triptych.storage.events import EventKind
 from triptych.storage.models import AssignmentState, Event, EventDetail, Kind, Study, System
 from triptych.study.annotator_groups import first_annotations, late_groups
+from triptych.study.copies import earlier_runs
 
 CEILING_SHARE = 0.5  # share of the answers at one end of a scale from which it has a ceiling
 MIN_POINTS = 3  # points of a scale that can have a ceiling
@@ -65,6 +66,7 @@ NOT_MENTIONED: dict[EventKind, str] = {
             EventKind.results_opened,
             EventKind.simulated,
             EventKind.skipped,
+            EventKind.study_copied,
             EventKind.submitted,
             EventKind.surplus,
             EventKind.unblinded,
@@ -84,7 +86,6 @@ NOT_MENTIONED: dict[EventKind, str] = {
             EventKind.setting_changed,
             EventKind.setting_redone,
             EventKind.setting_undone,
-            EventKind.study_copied,
             EventKind.study_created,
             EventKind.workbook_cancelled,
             EventKind.workbook_made,
@@ -224,6 +225,7 @@ def caveats(session: Session, study: Study, analysis: StudyAnalysis) -> tuple[Fi
         *_grouped_late(session, study, analysis),
         *_items_grouped_late(session, study),
         *_imported(session, study),
+        *_repeated(session, study),
         *_unfilled(session, study),
         *_logged(session, study),
     )
@@ -450,6 +452,17 @@ def _imported(session: Session, study: Study) -> Iterator[Finding]:
                 f"twice, the {counted_one} rating counts, as a lead chose."
             )
     yield Finding(63, "imported", " ".join(sentences))
+
+
+def _repeated(session: Session, study: Study) -> Iterator[Finding]:
+    """Earlier studies with the same items, which this one may repeat until a difference is clear."""
+    runs, opened = earlier_runs(session, study)
+    if runs:
+        sentence = (
+            f"This study repeats {counted(runs, 'earlier study', 'earlier studies')} with the same items; results of "
+            f"{opened} were opened before its launch."
+        )
+        yield Finding(60, "repeated", sentence)
 
 
 def _unfilled(session: Session, study: Study) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlmodel import Session
@@ -14,11 +15,26 @@ from triptych.study.persons import Who
 
 def origins(session: Session, study: Study) -> list[str]:
     """Short names of the studies that this one is a copy of, the first one first."""
-    copied = select(EventDetail.new).join(Event, Event.id == EventDetail.event_id)
-    copied = copied.where(Event.study_id == study.id, Event.kind == EventKind.study_copied)
-    new = session.scalars(copied.limit(1)).first() or {}
+    new = _copying(session, study)
     # versions before 0.2.0 logged the last one only
     return new.get("origins", [new["from"]] if "from" in new else [])
+
+
+def _copying(session: Session, study: Study) -> dict[str, Any]:
+    """The logged data of this study's copying; empty if it is no copy."""
+    copied = select(EventDetail.new).join(Event, Event.id == EventDetail.event_id)
+    copied = copied.where(Event.study_id == study.id, Event.kind == EventKind.study_copied)
+    return session.scalars(copied.limit(1)).first() or {}
+
+
+def earlier_runs(session: Session, study: Study) -> tuple[int, int]:
+    """How many launched studies this one was copied from with items; and how many had opened results at its launch."""
+    names = origins(session, study) if _copying(session, study).get("items") else []
+    originals = select(Study.id).where(Study.slug.in_(names))
+    drafts = session.scalars(originals.where(Study.opened_at.is_(None))).all()
+    opened = select(Event.study_id).where(Event.study_id.in_(originals), Event.kind == EventKind.results_opened)
+    opened = opened.where(Event.at < study.opened_at) if study.opened_at else opened
+    return len(names) - len(drafts), len(session.scalars(opened.distinct()).all())
 
 
 def blind_originals(session: Session, study: Study, who: Who) -> Sequence[Study]:
