@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from openpyxl.utils.escape import unescape
@@ -123,27 +124,28 @@ class _Checker:
             for item in self.book.items
             for letter in letters_of(len(item.responses))
         }
-        keys: list[str] = []
+        keys: dict[str, int] = {}
         for row in self.filled.rows:
             if row.key in places and row.key not in keys:
                 item, letter = places[row.key]
                 self.rows[item.token][letter] = row
-                keys.append(row.key)
+                keys[row.key] = row.number
             else:
                 self._strange_row(row, keys)
         for n, item in enumerate(self.book.items, 1):
             self._check_texts(item, n)
-        if keys != [key for key in places if key in keys]:
+        if list(keys) != [key for key in places if key in keys]:
             self.say("note", None, "", SORTED)
         self._check_header()
         self._check_without_value()
         self._check_merged()
         self._check_consent()
 
-    def _strange_row(self, row: FilledRow, keys: Sequence[str]) -> None:
+    def _strange_row(self, row: FilledRow, keys: Mapping[str, int]) -> None:
+        """keys: hidden name of each row of the workbook → its first number."""
         if row.key in keys:
-            first = next(other.number for other in self.filled.rows if other.key == row.key)
-            self.say("error", row.number, "", f"This row is repeated: it is also row {first}.", "Delete one of them.")
+            fault = f"This row is repeated: it is also row {keys[row.key]}."
+            self.say("error", row.number, "", fault, "Delete one of them.")
         elif row.key:
             self.say("error", row.number, "", "This row belongs to another workbook.", FRESH)
         elif any(row.cells.get(key) for key, column in self.columns.items() if column.answer):
@@ -200,14 +202,19 @@ class _Checker:
             elif row.cells.get(CONTEXT) and plain(row.cells[CONTEXT]) != plain(item.context):
                 self._other_text(row, CONTEXT, f"item {number}")
 
-    def _other_text(self, row: FilledRow, column: str, name: str) -> None:
-        seen = plain(row.cells.get(column, ""))
+    @cached_property
+    def _owners(self) -> dict[tuple[str, str], str]:
+        """(column, text) → the item or response whose text it is."""
         owners: dict[tuple[str, str], str] = {}
         for n, item in enumerate(self.book.items, 1):
             owners.setdefault((CONTEXT, plain(item.context)), f"item {n}")
             for letter, text in zip(letters_of(len(item.responses)), item.responses, strict=True):
                 owners.setdefault((TEXT, plain(text)), f"item {n}, Response {letter}")
-        owner = owners.get((column, seen))
+        return owners
+
+    def _other_text(self, row: FilledRow, column: str, name: str) -> None:
+        seen = plain(row.cells.get(column, ""))
+        owner = self._owners.get((column, seen))
         right = "Undo the sorting or copying: a row must keep its hidden first cell. " + FRESH
         if owner:
             self.say("error", row.number, column, f"The row is that of {name}, the text that of {owner}.", right)
@@ -228,9 +235,9 @@ class _Checker:
             return ReadItem(item.token, first, way_out=way_out, note=note)
         if not filled:
             return ReadItem(item.token, first)
-        errors = self._errors()
+        before = len(self.findings)
         answers = self._read_answers(item, rows) | {"note": note}
-        if self._errors() > errors:
+        if any(finding.severity == "error" for finding in self.findings[before:]):
             return None
         try:
             check_answers(self.rubric, self.book.round, len(item.responses), parse_answers(answers))
@@ -241,9 +248,6 @@ class _Checker:
 
     def _answers(self, key: str) -> bool:
         return key in self.columns and self.columns[key].answer
-
-    def _errors(self) -> int:
-        return sum(finding.severity == "error" for finding in self.findings)
 
     def _about_item(self, rows: dict[str, FilledRow], key: str) -> tuple[str, int]:
         """A cell that all rows of an item share, and its row."""
