@@ -224,6 +224,11 @@ FUNCTION = "CREATE FUNCTION public.f(integer) RETURNS boolean LANGUAGE sql IMMUT
             "CREATE OPERATOR public.= (FUNCTION = same, LEFTARG = varchar, RIGHTARG = varchar)",
             "operator '=(character varying,character varying)'",
         ),
+        (
+            "CREATE FUNCTION never(varchar, text) RETURNS boolean LANGUAGE sql AS 'SELECT false'; "
+            "CREATE OPERATOR public.~~ (FUNCTION = never, LEFTARG = varchar, RIGHTARG = text)",
+            "operator '~~(character varying,text)'",
+        ),
     ],
 )
 def test_verify_names_what_changes_or_hides_rows_of_postgres(postgres_engine, make_study, edit, part):

@@ -51,7 +51,8 @@ UNION SELECT 'function', CAST(CAST(oid AS regprocedure) AS text) FROM pg_proc AS
         AND EXISTS (SELECT FROM pg_proc WHERE oid < '16384' AND proname = found.proname)
 UNION SELECT 'operator', CAST(CAST(oid AS regoperator) AS text) FROM pg_operator
     WHERE oid >= '16384' AND oprleft < '16384' AND oprright < '16384' AND pg_operator_is_visible(oid)
-        AND oprname IN ('=', '<>', '<', '<=', '>', '>=')
+        AND oprname IN ('=', '<>', '<', '<=', '>', '>=', '~~', '!~~', '~~*', '!~~*', '||', '+', '-', '*', '/')
+        AND oprright NOT IN (SELECT oid FROM pg_type WHERE typcategory = 'A') -- of extensions; we have no arrays
 UNION SELECT 'search path', pg_catalog.current_setting('search_path')
     WHERE (pg_catalog.current_schemas(true))[1] OPERATOR(pg_catalog.<>) 'pg_catalog'
 ORDER BY 1 DESC, 2
