@@ -10,6 +10,7 @@ from components.study.workbook_check import PARTLY_LABEL, choose_annotator, work
 from triptych.annotate import workbooks
 from triptych.annotate.workbooks import Stored, WorkbookLine
 from triptych.errors import TriptychError
+from triptych.formats.workbook import reading
 from triptych.stats.numbers import counted
 from triptych.storage.models import Study, StudyState
 
@@ -53,20 +54,21 @@ def take_back(study: Study) -> None:
     upload = st.file_uploader("Filled workbook (.xlsx)", ["xlsx"], key=f"workbook_file-{study.slug}")
     if upload is None:
         return
-    data, partly = upload.getvalue(), False
+    partly = False
     try:
+        filled = reading.read_filled(upload.getvalue())
         with state.reading() as session:
-            checked = workbooks.check(session, study, data)
+            checked = workbooks.check(session, study, filled)
         if checked.only_unfinished and (partly := st.checkbox(PARTLY_LABEL, key=f"workbook_partly-{study.slug}")):
             with state.reading() as session:
-                checked = workbooks.check(session, study, data, partly=True)
+                checked = workbooks.check(session, study, filled, partly=True)
     except TriptychError as refusal:
         state.say(str(refusal))
         return
     workbook_check(checked)
     key = f"store-workbook-{study.slug}"
     if checked.ok and checked.messages and state.button("Store the answers", key, type="primary"):
-        state.run_command(workbooks.take_back, study, data, who.pseudonym, done=stored, partly=partly)
+        state.run_command(workbooks.take_back, study, filled, who.pseudonym, done=stored, partly=partly)
         st.rerun()
 
 

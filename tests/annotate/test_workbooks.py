@@ -30,6 +30,7 @@ from triptych.errors import Conflict, ImportRefused, InvalidAnnotation, NotAllow
 from triptych.formats import read_items
 from triptych.formats.model import CandidateDraft, ItemDraft
 from triptych.formats.workbook.columns import label, right_for, value_in
+from triptych.formats.workbook.reading import read_filled
 from triptych.operations.verify import verify
 from triptych.people import joining
 from triptych.rubric.answers import LETTERS
@@ -234,7 +235,7 @@ def test_a_cancelled_workbook_frees_its_items_and_is_refused(desk):
     assert session.scalars(select(Item.taken).where(Item.purpose == "main")).all() == [0, 0]
     assert workbooks.listed(session, study)[0].state == "cancelled"
     for taking in (
-        lambda: workbooks.check(session, study, sheet.fill().saved()),
+        lambda: workbooks.check(session, study, read_filled(sheet.fill().saved())),
         lambda: workbooks.file_of(session, study, line.id),
         lambda: workbooks.cancel(session, study, line.id, lead.pseudonym),
     ):
@@ -332,7 +333,7 @@ def test_workbook_and_web_store_the_same_rows(desk):
     ):
         sheet.put(row, key, value)
 
-    done = workbooks.take_back(session, study, sheet.saved(), lead.pseudonym)
+    done = workbooks.take_back(session, study, read_filled(sheet.saved()), lead.pseudonym)
 
     assert (done.stored, done.unchanged) == (2, 0)
     handed_in = session.scalars(select(Assignment).where(Assignment.origin == "workbook")).all()
@@ -352,13 +353,13 @@ def test_best_is_chosen_among_responses_not_set_aside(desk):
     for row in range(2, 6):  # one response of the first item, all of the second
         sheet.put(row, "aside", "It is blank")
     sheet.put(0, "rating:winner", "C")
-    findings = workbooks.check(session, study, sheet.saved()).findings
+    findings = workbooks.check(session, study, read_filled(sheet.saved())).findings
     assert [(finding.what, finding.right) for finding in findings if finding.severity == "error"] == [
         ("'C' is not on the scale.", "the best response, or several: A, B")
     ]
 
     sheet.put(0, "rating:winner", "B")
-    assert workbooks.take_back(session, study, sheet.saved(), lead.pseudonym).stored == 2
+    assert workbooks.take_back(session, study, read_filled(sheet.saved()), lead.pseudonym).stored == 2
 
 
 @pytest.mark.parametrize("key", sorted(shipped_rubrics()))
@@ -382,7 +383,7 @@ def test_a_workbook_of_each_shipped_rubric_can_be_stored(sqlite_engine, key):
                 sheet.put(row, f"rating:{criterion.key}", options[(row + n) % len(options)].title or row % 3)
                 if f"words:{criterion.key}" in sheet.keys:
                     sheet.put(row, f"words:{criterion.key}", "some words about it")
-        stored = workbooks.take_back(session, study, sheet.saved(), lead.pseudonym)
+        stored = workbooks.take_back(session, study, read_filled(sheet.saved()), lead.pseudonym)
 
         assert stored.stored == 1
         expected = len(asked) * sum(len(item.candidates) for item in items)
@@ -405,7 +406,7 @@ def test_errors_name_row_and_column_and_nothing_is_stored(desk):
     ):
         sheet.put(row, key, value)
     data = sheet.saved()
-    returned = workbooks.check(session, study, data)
+    returned = workbooks.check(session, study, read_filled(data))
 
     rows = sheet.rows
     assert [(row, column, what) for row, column, what in errors(returned)] == [
@@ -424,7 +425,7 @@ def test_errors_name_row_and_column_and_nothing_is_stored(desk):
         (rows[5], "This will not be stored")
     ]
     with pytest.raises(ImportRefused, match="nothing was stored"):
-        workbooks.take_back(session, study, data, lead.pseudonym)
+        workbooks.take_back(session, study, read_filled(data), lead.pseudonym)
     assert session.execute(select(func.count()).select_from(Rating)).scalar_one() == 0
 
 
@@ -435,7 +436,7 @@ def test_a_percentage_is_read_as_displayed(desk):
     for cell, value, shown_as in zip(cells, (1, 0.29, 50), ("0%", '0.0"of"%', '0"%"'), strict=True):
         cell.value, cell.number_format = value, shown_as  # as the programs save a typed 100%
 
-    workbooks.take_back(session, study, sheet.saved(), lead.pseudonym)
+    workbooks.take_back(session, study, read_filled(sheet.saved()), lead.pseudonym)
 
     assert numbers_of(session, "share") == [100, 29, 50]
 
@@ -445,7 +446,7 @@ def test_a_percentage_on_another_scale_is_refused(desk):
     cell = sheet.fill().sheet.cell(sheet.rows[1], sheet.keys["rating:fluency"])
     cell.value, cell.number_format = 2, "0%"
 
-    returned = workbooks.check(session, study, sheet.saved())
+    returned = workbooks.check(session, study, read_filled(sheet.saved()))
 
     assert errors(returned) == [(sheet.rows[1], "Fluency", "'200%' is not on the scale.")]
 
@@ -457,7 +458,7 @@ def test_an_answer_that_was_not_computed_is_an_error(desk, value, kind):
         cell = sheet.fill().sheet.cell(sheet.rows[0], sheet.keys[key])
         cell.value, cell.data_type = value, kind
 
-    returned = workbooks.check(session, study, sheet.saved())
+    returned = workbooks.check(session, study, read_filled(sheet.saved()))
 
     unread = "This cell holds an error, or a formula that was never computed."
     assert errors(returned) == [(sheet.rows[0], "Share right", unread), (sheet.rows[0], "Note to the lead", unread)]
@@ -469,7 +470,7 @@ def test_merged_answers_are_errors(desk, first, last):
     places = [sheet.sheet.cell(sheet.rows[row], sheet.keys[f"rating:{key}"]) for row, key in (first, last)]
     sheet.fill().sheet.merge_cells(f"{places[0].coordinate}:{places[1].coordinate}")
 
-    returned = workbooks.check(session, study, sheet.saved())
+    returned = workbooks.check(session, study, read_filled(sheet.saved()))
 
     fault = f"The cells {places[0].coordinate}:{places[1].coordinate} are merged, so all but the first are empty."
     assert (sheet.rows[0], sheet.sheet.cell(3, places[0].column).value, fault) in errors(returned)
@@ -482,7 +483,7 @@ def test_a_doubled_column_is_refused(desk):
         page.cell(row, copy).value = page.cell(row, column).value
 
     with pytest.raises(ImportRefused, match="Columns of this workbook are repeated: F, "):
-        workbooks.check(session, study, sheet.saved())
+        workbooks.check(session, study, read_filled(sheet.saved()))
 
 
 def test_a_doubled_sheet_is_refused(desk):
@@ -490,7 +491,7 @@ def test_a_doubled_sheet_is_refused(desk):
     sheet.book.copy_worksheet(sheet.fill().sheet).title = "Ratings (2)"
 
     with pytest.raises(ImportRefused, match=r"Several sheets .*: Ratings, Ratings \(2\)"):
-        workbooks.check(session, study, sheet.saved())
+        workbooks.check(session, study, read_filled(sheet.saved()))
 
 
 def test_rows_may_be_sorted_but_not_changed_otherwise(desk):
@@ -505,7 +506,7 @@ def test_rows_may_be_sorted_but_not_changed_otherwise(desk):
             for n, value in enumerate(values, 1):
                 if type(page.cell(row, n)).__name__ != "MergedCell":
                     page.cell(row, n).value = value
-        return workbooks.check(session, study, sheet.saved())
+        return workbooks.check(session, study, read_filled(sheet.saved()))
 
     text = sheet.keys["text"] - 1
     swapped = rearranged((a, whole[b]), (b, whole[a]))
@@ -546,12 +547,12 @@ def test_a_workbook_of_another_installation_is_refused_with_a_reason(desk, make_
         (file.getvalue(), "no workbook|not a workbook"),
     ):
         with pytest.raises(ImportRefused, match=words):
-            workbooks.check(session, study, data)
+            workbooks.check(session, study, read_filled(data))
     with pytest.raises(ImportRefused, match="belongs to another study"):
-        workbooks.check(session, other, sheet.fill().saved())
+        workbooks.check(session, other, read_filled(sheet.fill().saved()))
     sheet.book["Triptych"]["B1"] = "0" * 16
     with pytest.raises(ImportRefused, match="not made here"):
-        workbooks.check(session, study, sheet.saved())
+        workbooks.check(session, study, read_filled(sheet.saved()))
 
 
 def test_the_same_workbook_twice_stores_only_changes(desk):
@@ -560,17 +561,17 @@ def test_the_same_workbook_twice_stores_only_changes(desk):
     for row in (6, 7, 8):
         sheet.put(row, "rating:fluency", None)
         sheet.put(row, "rating:verdict", None)
-    assert workbooks.check(session, study, sheet.saved()).only_unfinished
-    once = workbooks.take_back(session, study, sheet.saved(), lead.pseudonym, partly=True)
+    assert workbooks.check(session, study, read_filled(sheet.saved())).only_unfinished
+    once = workbooks.take_back(session, study, read_filled(sheet.saved()), lead.pseudonym, partly=True)
     number = events.last_number(session, study.id)
-    again = workbooks.take_back(session, study, sheet.saved(), lead.pseudonym, partly=True)
+    again = workbooks.take_back(session, study, read_filled(sheet.saved()), lead.pseudonym, partly=True)
     assert (once.stored, again.stored, again.unchanged) == (2, 0, 2)
     assert again.receipt == once.receipt
     assert events.last_number(session, study.id) == number
 
     sheet.put(0, "rating:fluency", 3)
     sheet.put(6, "leave_out", "Ignore this question: It asks nothing")
-    third = workbooks.take_back(session, study, sheet.saved(), lead.pseudonym)
+    third = workbooks.take_back(session, study, read_filled(sheet.saved()), lead.pseudonym)
     handed_in = session.scalars(
         select(Assignment).order_by(Assignment.id).execution_options(populate_existing=True)
     ).all()
@@ -582,7 +583,7 @@ def test_the_same_workbook_twice_stores_only_changes(desk):
     ]
     resubmit(session, first, handed_in[1], full_answers(fluency=1))
     sheet.put(3, "rating:fluency", 3)
-    returned = workbooks.check(session, study, sheet.saved())
+    returned = workbooks.check(session, study, read_filled(sheet.saved()))
     assert (returned.ok, returned.messages, returned.unchanged) == (True, (), 2)
     assert [finding.what for finding in returned.findings if "in the browser" in finding.what]
 
@@ -593,9 +594,9 @@ def test_without_consent_in_the_workbook_nothing_is_stored(desk, monkeypatch):
     session.flush()
     (line,) = workbooks.listed(session, study)
     sheet = Sheet(workbooks.file_of(session, study, line.id)).fill()
-    assert "Do you agree" in errors(workbooks.check(session, study, sheet.saved()))[0][1]
+    assert "Do you agree" in errors(workbooks.check(session, study, read_filled(sheet.saved())))[0][1]
     assert sheet.agree("i agree") == f"I take part of my own free will.\n\n{AFTER_WITHDRAWAL['keep']}"
-    assert workbooks.take_back(session, study, sheet.saved(), lead.pseudonym).stored == 1
+    assert workbooks.take_back(session, study, read_filled(sheet.saved()), lead.pseudonym).stored == 1
     own = select(Membership).where(Membership.person_id == first.person_id)
     assert session.scalars(own).one().consented_at is not None
 
@@ -618,14 +619,14 @@ def test_a_workbook_agrees_to_no_other_text_than_its_own(desk, changed, hidden):
     study.settings = {"consent": promised | changed}
     session.flush()
 
-    (error,) = errors(workbooks.check(session, study, sheet.saved()))
+    (error,) = errors(workbooks.check(session, study, read_filled(sheet.saved())))
 
     assert "has changed since the download" in error[2]
     with pytest.raises(ImportRefused):
-        workbooks.take_back(session, study, sheet.saved(), lead.pseudonym)
+        workbooks.take_back(session, study, read_filled(sheet.saved()), lead.pseudonym)
     study.settings = {"consent": promised}
     session.flush()
-    assert workbooks.take_back(session, study, sheet.saved(), lead.pseudonym).stored == 1
+    assert workbooks.take_back(session, study, read_filled(sheet.saved()), lead.pseudonym).stored == 1
 
 
 @pytest.mark.parametrize("leaving", ["excluded", "refused"])

@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from components.shell import state
 from triptych.annotate import workbooks
+from triptych.formats.workbook import reading
 from triptych.storage import database
 from triptych.web import export
 from triptych.web.session import web_engine
@@ -71,6 +72,28 @@ def test_a_workbook_is_made_stored_or_cancelled(visit, lab):
     assert [(workbook.state, workbook.done) for workbook in listed(study)] == [("handed in in part", 1)]
     press(app, "Cancel the workbook")
     assert [workbook.state for workbook in listed(study)] == ["cancelled"]
+
+
+def test_a_filled_workbook_is_read_before_the_turn_to_write(visit, lab, monkeypatch):
+    study, lead, (first, _) = lab
+    with database.writing(web_engine()) as session:
+        workbooks.make(session, study, first.pseudonym, 2, lead.pseudonym)
+    with database.reading(web_engine()) as session:
+        sheet = Sheet(workbooks.file_of(session, study, 1)).fill()
+    held = []
+    refuse = reading._refuse_other_formats
+
+    def note_the_turn(data: bytes) -> None:
+        held.append(database.write_lock.locked())
+        refuse(data)
+
+    monkeypatch.setattr(reading, "_refuse_other_formats", note_the_turn)
+    app = visit(lead, "workbooks.py", study=study.slug)
+    upload(app, sheet.saved())
+    press(app, "Store the answers")
+
+    assert "The receipt is" in app.success[0].value
+    assert set(held) == {False}
 
 
 def test_a_second_click_makes_no_other_workbook(visit, lab, monkeypatch):

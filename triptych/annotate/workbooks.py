@@ -21,7 +21,7 @@ from triptych.annotate.annotations import SetAsideMessage, SubmitMessage, hand_i
 from triptych.annotate.blinding import SeenContext, SeenTurn
 from triptych.errors import Conflict, ImportRefused, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats.workbook.checking import CellProblem, ReadItem, check_filled
-from triptych.formats.workbook.reading import FilledWorkbook, read_filled
+from triptych.formats.workbook.reading import FilledWorkbook
 from triptych.formats.workbook.writing import MAX_TEXT_CHARACTERS, WorkbookContents, WorkbookItem, write_book
 from triptych.languages import language
 from triptych.languages.language import _
@@ -325,24 +325,22 @@ def _context(context: SeenContext | None) -> str:
     return "\n".join([*stars, *facts, _text(context.text, context.turns)])
 
 
-def check(session: Session, study: Study, data: bytes, *, partly: bool = False) -> Returned:
+def check(session: Session, study: Study, filled: FilledWorkbook, *, partly: bool = False) -> Returned:
     """Check a filled workbook line by line and return what importing it would change. Stores nothing.
 
-    partly: items that were not begun are left for later instead of being errors. Raises ImportRefused for a file that
-    is not a workbook of this study, Conflict for a cancelled workbook, NotAllowed if its annotator may not continue.
+    partly: items that were not begun are left for later instead of being errors. Raises ImportRefused for a workbook of
+    another study, Conflict for a cancelled workbook, NotAllowed if its annotator may not continue.
     """
-    filled = read_filled(data)
     workbook, who = _given_out(session, study, filled)
     with language.using(filled.language):
         return _checked(session, study, filled, workbook, who, partly)
 
 
-def take_back(session: Session, study: Study, data: bytes, actor: str, *, partly: bool = False) -> Stored:
+def take_back(session: Session, study: Study, filled: FilledWorkbook, actor: str, *, partly: bool = False) -> Stored:
     """Stores all changes of a filled workbook, or none if it has an error.
 
     Raises what `check` raises, ImportRefused if there is an error, StudyNotOpen.
     """
-    filled = read_filled(data)
     workbook, who = _given_out(session, study, filled)
     study = session.get_one(Study, study.id)
     try:
