@@ -647,7 +647,7 @@ def test_the_web_repeats_no_item_of_a_workbook_given_up(desk, leaving, then):
     submit(session, study, first)  # the third item
     assert isinstance(assignments.current(session, study, first), NoItem)
     if then == "handed in":
-        assert workbooks.take_back(session, study, sheet.fill().saved(), lead.pseudonym).stored == 2
+        assert workbooks.take_back(session, study, read_filled(sheet.fill().saved()), lead.pseudonym).stored == 2
     else:
         assert workbooks.cancel(session, study, line.id, lead.pseudonym) == 2
         for _ in range(2):

@@ -14,7 +14,7 @@ from triptych.formats.workbook.writing import WorkbookContents, WorkbookItem, ro
 from triptych.rubric.files import load_rubric, shipped_rubrics
 
 ITEMS, RESPONSES = 30, 3
-filled = partial(FilledWorkbook, token="book", agreed="", language="en", without_value=(), merged=())
+filled = partial(FilledWorkbook, token="book", consent="", agreed="", language="en", without_value=(), merged=())
 
 
 @pytest.fixture
