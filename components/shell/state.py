@@ -344,23 +344,15 @@ def run_page(page: st.Page, name: str) -> None:
 
 
 def run_command(
-    command: Callable[..., Any],
-    *args: Any,
-    read: Callable[[Session], Any] | None = None,
-    done: str | Callable[[Any], str] | None = None,
-    **kwargs: Any,
+    command: Callable[..., Any], *args: Any, done: str | Callable[[Any], str] | None = None, **kwargs: Any
 ) -> Any:
     """Run one core command in its own transaction. A refusal becomes a message, and None is returned.
 
-    For callbacks: the message waits for show_messages(). `read` returns the command's last argument; it runs before the
-    transaction, so that slow work does not block writers. `done` is the message after success, or returns it for a
+    For callbacks: the message waits for show_messages(). `done` is the message after success, or returns it for a
     result.
     """
     language.use(recall(LANGUAGE, language.ENGLISH))  # callbacks run in a thread without the page's language
     try:
-        if read:
-            with reading() as session:
-                args = (*args, read(session))
         with writing() as session:
             result = command(session, *args, **kwargs)
     except TriptychError as refusal:
@@ -370,6 +362,16 @@ def run_command(
     if done:
         _say_later("success", done if isinstance(done, str) else done(result))
     return result
+
+
+def run_query(query: Callable[..., T], *args: Any) -> T | None:
+    """As `run_command`, for a function that only reads: slow work does not block writers."""
+    try:
+        with reading() as session:
+            return query(session, *args)
+    except TriptychError as refusal:
+        _say_later("error", str(refusal))
+        return None
 
 
 def sign_in_by(identify: Callable[[], Person | tuple[Person, str]], study: str = "") -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import streamlit as st
 
 from components.rubric_builder import rubric_builder
@@ -61,12 +59,12 @@ def assignment(sheet: SettingsSheet, rubric: Rubric) -> None:
     st.header("A plan of who rates what", anchor=False)
     with state.reading() as session:
         stored = pairing.lines_of(session, study)
-    run = state.run_command
+    ask = state.run_query
     lines = plan_form(
-        study, stored, lambda: run(plans.propose, study), lambda data, name: run(plans.read, study, data, name)
+        study, stored, lambda: ask(plans.propose, study), lambda data, name: ask(plans.read, study, data, name)
     )
     if lines is not None:
-        run(plans.store, study, lines, who.pseudonym, sheet.reason, done=SAVED_MESSAGE)
+        state.run_command(plans.store, study, lines, who.pseudonym, sheet.reason, done=SAVED_MESSAGE)
         st.rerun()
 
 
@@ -107,8 +105,8 @@ with st.container(border=True, key=sections.section_key(sheet, sections.LAUNCH))
     if not draft:
         frozen(study, amendments)
     elif launch_form(study, points, sheet.unsaved, sheet.memory.go):
-        check = partial(launching.check, study=study)
-        state.run_command(launching.launch, study, who.pseudonym, read=check, done="The study is open.")
+        if checked := state.run_query(launching.check, study):
+            state.run_command(launching.launch, study, who.pseudonym, checked, done="The study is open.")
         state.show_next("above")
         st.rerun()
 with st.expander("What annotators meet first", icon=":material/visibility:"):

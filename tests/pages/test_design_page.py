@@ -258,6 +258,25 @@ def test_a_proposed_plan_for_the_members_is_stored(section, draft):
     assert "Remove the plan" not in labels(section(draft, "Plan"))
 
 
+def test_plans_are_proposed_and_read_without_a_turn_to_write(section, draft, monkeypatch):
+    with database.writing(web_engine()) as session:
+        join(session, lifecycle.by_slug(session, draft.slug), add_person(session, "ann"))
+    held = []
+    roster = plans._roster
+
+    def note_the_turn(*parts):
+        held.append(database.write_lock.locked())
+        return roster(*parts)
+
+    monkeypatch.setattr(plans, "_roster", note_the_turn)
+    app = section(draft, "Plan")
+    press(app, "Propose a balanced plan")
+    app = section(draft, "Plan")
+    app.file_uploader[-1].upload("plan.csv", b"annotator,item_id\nP-ann,item-1\n").run()
+
+    assert (len(held) > 1, set(held)) == (True, {False})
+
+
 @pytest.fixture
 def planned(draft):
     """planned() → the stored items of Ann's plan; planned("item-1", …) stores another one, as another lead does."""
