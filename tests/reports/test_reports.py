@@ -401,6 +401,6 @@ def test_neither_negative_zero_nor_a_p_of_zero_is_written():
     assert (written(-0.315, "points"), written(0.5, "difference")) == ("-32 pp", "+0.50")
 
 
-def test_a_p_is_not_written_as_the_bound_that_it_misses():
+def test_no_p_is_written_as_the_bound_it_misses():
     p_values = (0.0494, 0.0496, 0.04999, 0.05, 0.0501, 0.0506)
     assert [written(p, "p") for p in p_values] == ["0.049", "0.0496", "0.04999", "0.050", "0.0501", "0.051"]
