@@ -312,7 +312,7 @@ def _of_annotators(analysis: StudyAnalysis, criterion: str, tested: Sequence[Con
         these = "this annotator" if people == 1 else f"these {people} annotators"
         return f"For {these} only, also clear: {pairs}{more}."
     if count == 1:
-        return "This applies to a single annotator; others may differ."
+        return "This applies to a single annotator, who gave all or nearly all of the ratings; others may differ."
     missing = ENOUGH_ANNOTATORS - count
     return (
         f"This applies to these {count} annotators; others may differ.{_own(analysis, criterion, tested)} "
