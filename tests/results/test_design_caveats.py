@@ -103,6 +103,13 @@ def test_a_system_asked_about_less_often_is_not_missing():
         assert not [*unevenly_missing(analysed(with_rows(frame, part | (system == 1))))]
 
 
+def test_answers_about_a_single_system_have_no_such_caveat():
+    frame = crossed(20, 6, systems=2, criteria=2)
+    analysis = analysed(with_rows(frame, (frame.ratings["system"] == 1) | (frame.ratings["criterion"] == "c1")))
+    assert analysis.contrasts_of("c2")
+    assert not [*one_at_a_time(analysis)] and not [*unevenly_missing(analysis)]
+
+
 def items_of(frame: Frame) -> list[str]:
     return list(frame.ratings["item"].cat.categories)
 

@@ -69,7 +69,8 @@ def one_at_a_time(analysis: StudyAnalysis) -> Iterator[Finding]:
         if not analysis.contrasts_of(ratings.criterion.key):
             continue
         held = _held(ratings, ratings.system > 0)
-        if len(held) and (held.sum(axis=1) == 1).mean() > SINGLE_SHARE and not _asked_together(held):
+        is_compared = len(held) and held.shape[1] > 1
+        if is_compared and (held.sum(axis=1) == 1).mean() > SINGLE_SHARE and not _asked_together(held):
             yield Finding(
                 33,
                 "one at a time",
