@@ -23,6 +23,7 @@ from triptych.formats.model import MAX_SYSTEMS
 from triptych.formats.ratings.assemble import MAX_POSITIONS
 from triptych.formats.ratings.model import LONGEST_SECONDS
 from triptych.rubric.answers import Arrangement, MarkUnit
+from triptych.rubric.model import MAX_CRITERIA
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Assignment,
@@ -112,6 +113,8 @@ def _refuse_odd_design(session: Session, study: Study) -> None:
     systems = select(func.count(System.id)).where(System.study_id == study.id)
     if (session.scalar(systems) or 0) > MAX_SYSTEMS:
         raise ValueError(f"more than {MAX_SYSTEMS} systems")
+    if len(rubric.criteria) > MAX_CRITERIA:
+        raise ValueError(f"more than {MAX_CRITERIA} criteria")
     for purpose in Purpose:
         contents.stored_items(session, study, purpose)
     items = select(func.count(Item.id)).where(Item.study_id == study.id, Item.purpose == Purpose.main)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, PrivateAttr, field_validator, model_validator
+from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 from triptych.errors import InvalidAnnotation
 from triptych.rubric.scales import Best, Key, RubricPart, Scale, Words, once, shown, unique
@@ -15,6 +15,8 @@ from triptych.rubric.wording import length_in_words, texts_of, translated
 from triptych.storage.models import Round
 
 Presentation = Literal["side_by_side", "succession"]
+MAX_CRITERIA = 50  # every pair of systems is tested under each
+STORED = "stored"  # validation context of a study's rubric, which may be from a version without this limit
 QUOTE_IT = 'this is read as true/false; put it in quotes, as in "true"'
 
 
@@ -258,7 +260,9 @@ class Rubric(RubricPart):
     guidelines: tuple[Section, ...] = ()
     worked_example: RatedItem | None = None
     content_note: str = ""
-    criteria: Annotated[tuple[Criterion, ...], once("criterion key")] = Field(min_length=1, max_length=50)
+    criteria: Annotated[tuple[Criterion, ...], once("criterion key")] = Field(
+        min_length=1, json_schema_extra={"maxItems": MAX_CRITERIA}
+    )
     explanation: ExplanationRule = ExplanationRule()
     highlights: Annotated[tuple[HighlightLabel, ...], once("highlight label")] = Field(default=(), max_length=9)
     skip: SetAside | None = SetAside(
@@ -301,6 +305,13 @@ class Rubric(RubricPart):
             rubric._untranslated = frozenset(texts_of(self)) - set(words) if words else frozenset()
             self._in_language[code] = rubric
         return self._in_language[code]
+
+    @field_validator("criteria")
+    @classmethod
+    def few_enough(cls, criteria: tuple[Criterion, ...], info: ValidationInfo) -> tuple[Criterion, ...]:
+        if len(criteria) > MAX_CRITERIA and info.context != STORED:
+            raise ValueError(f"{len(criteria)} criteria; a rubric has at most {MAX_CRITERIA}")
+        return criteria
 
     @model_validator(mode="after")
     def names_differ_and_references_fit(self) -> Rubric:

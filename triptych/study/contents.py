@@ -53,11 +53,10 @@ class ReferenceRow(NamedTuple):
 def store_rubric(session: Session, yaml_text: str) -> RubricText:
     """The row with this text; a text that was stored before has its row already. Raises InvalidRubric."""
     sha256 = text_hash(yaml_text)
-    rubric = parsed(sha256, yaml_text)
     wait_for_others(session, f"rubric {sha256}")
     row = session.scalars(select(RubricText).where(RubricText.sha256 == sha256)).first()
     if row is None:
-        row = RubricText(key=rubric.key, sha256=sha256, yaml=yaml_text, loaded_at=clock.now())
+        row = RubricText(key=parse_rubric(yaml_text).key, sha256=sha256, yaml=yaml_text, loaded_at=clock.now())
         session.add(row)
         session.flush()
     return row
@@ -65,7 +64,8 @@ def store_rubric(session: Session, yaml_text: str) -> RubricText:
 
 @lru_cache(maxsize=64)
 def parsed(sha256: str, yaml_text: str) -> Rubric:
-    return parse_rubric(yaml_text)
+    """The rubric of a study."""
+    return parse_rubric(yaml_text, is_stored=True)
 
 
 def write_criteria(session: Session, study: Study, rubric: Rubric) -> None:
@@ -141,7 +141,7 @@ def _write_systems(session: Session, study: Study, names: Iterable[str]) -> dict
     ids = {s.name: s.id for s in session.scalars(select(System).where(System.study_id == study.id))}
     fresh = sorted(set(names) - set(ids))
     top = session.execute(select(func.max(System.blind_code)).where(System.study_id == study.id)).scalar() or 0
-    if top + len(fresh) > MAX_SYSTEMS:
+    if fresh and top + len(fresh) > MAX_SYSTEMS:  # studies of earlier versions may have more
         raise NotAllowed(f"The study would have {top + len(fresh):,} systems; at most {MAX_SYSTEMS} can be compared.")
     codes = list(range(top + 1, top + len(fresh) + 1))
     _order_of_systems(study).shuffle(codes)
