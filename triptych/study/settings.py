@@ -86,7 +86,9 @@ class Consent(SettingsPart):
     @property
     def version(self) -> str:
         """Version of the text, so that a stored consent identifies the text that was agreed to."""
-        shared = "" if self.sharing == "not_asked" else f"\0{self.sharing}"  # no text contains this character
+        shared = "" if self.sharing == "not_asked" else f"\n{self.sharing}"
+        if not shared and self.text.rpartition("\n")[2] in SHARED:
+            shared = "\0"  # or it would be the version of a text without this line, which asks what it says
         return hashlib.sha256(f"{self.after_withdrawal}\n{self.text}{shared}".encode()).hexdigest()[:12]
 
 
