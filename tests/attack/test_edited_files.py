@@ -243,6 +243,18 @@ def test_verify_names_what_changes_or_hides_rows_of_postgres(postgres_engine, ma
     assert f"The database has the {part}, which this program never creates." in differences
 
 
+@pytest.mark.parametrize("sides", ["LEFTARG = integer[], RIGHTARG = integer", "LEFTARG = text, RIGHTARG = text[]"])
+def test_operators_of_arrays_are_no_part_of_ours(postgres_engine, make_study, sides):
+    """The extension intarray has some."""
+    with writing(postgres_engine) as session:
+        study, *_ = make_study(session)
+    types = re.sub("LEFTARG = |RIGHTARG = ", "", sides)
+    function = f"CREATE FUNCTION public.f({types}) RETURNS integer LANGUAGE sql AS 'SELECT 1'"
+
+    with rolled_back(postgres_engine, f"{function}; CREATE OPERATOR public.+ (FUNCTION = f, {sides})") as session:
+        assert verify.verify(session, session.get_one(Study, study.id)).holds
+
+
 @pytest.mark.parametrize(
     ("table", "edit"),
     [

@@ -52,7 +52,7 @@ UNION SELECT 'function', CAST(CAST(oid AS regprocedure) AS text) FROM pg_proc AS
 UNION SELECT 'operator', CAST(CAST(oid AS regoperator) AS text) FROM pg_operator
     WHERE oid >= '16384' AND oprleft < '16384' AND oprright < '16384' AND pg_operator_is_visible(oid)
         AND oprname IN ('=', '<>', '<', '<=', '>', '>=', '~~', '!~~', '~~*', '!~~*', '||', '+', '-', '*', '/')
-        AND oprright NOT IN (SELECT oid FROM pg_type WHERE typcategory = 'A') -- of extensions; we have no arrays
+        AND NOT EXISTS (SELECT FROM pg_type WHERE oid IN (oprleft, oprright) AND typcategory = 'A') -- of extensions
 UNION SELECT 'search path', pg_catalog.current_setting('search_path')
     WHERE (pg_catalog.current_schemas(true))[1] OPERATOR(pg_catalog.<>) 'pg_catalog'
 ORDER BY 1 DESC, 2
