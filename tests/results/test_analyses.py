@@ -137,7 +137,7 @@ def test_any_data_give_a_finite_number_or_a_sentence(name: str):
     ("name", "check", "why"),
     [
         ("one annotator", "Test for annotators like these", "1 annotator is too few"),
-        ("one item", "Test for annotators like these", "only one item"),
+        ("one item", "Test for annotators like these", "one item is too few"),
         ("all equal", "Krippendorff's alpha", "no variation"),
         ("all missing", "Krippendorff's alpha", "No item was rated by two annotators."),
         ("unmatched systems", "Comparison of systems", "no item and annotator link these two systems"),

@@ -114,8 +114,8 @@ def test_ratings_deleted_with_a_withdrawal_are_said(sqlite_engine):
         kinds = listed(session, study)
 
     assert kinds["deleted"] == (
-        "2 annotators withdrew, 1 of them by a lead, and their ratings were deleted, as the consent text that they "
-        "agreed to, or without one the setting at launch, says."
+        "2 annotators withdrew, 1 of them by a lead. Their ratings were deleted, as stated in the consent text they "
+        "agreed to or, without one, in the settings at launch."
     )
 
 

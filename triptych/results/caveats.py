@@ -401,8 +401,8 @@ def _deleted(session: Session, study: Study) -> Iterator[Finding]:
         by_leads = sum(actor != subject for actor, subject in deleted)
         by_whom = f", {by_leads} of them by a lead" if by_leads else ""
         people = counted(len(deleted), "annotator")
-        terms = "as the consent text that they agreed to, or without one the setting at launch, says"
-        yield Finding(74, "deleted", f"{people} withdrew{by_whom}, and their ratings were deleted, {terms}.")
+        terms = "as stated in the consent text they agreed to or, without one, in the settings at launch"
+        yield Finding(74, "deleted", f"{people} withdrew{by_whom}. Their ratings were deleted, {terms}.")
 
 
 def _grouped_late(session: Session, study: Study, analysis: StudyAnalysis) -> Iterator[Finding]:
