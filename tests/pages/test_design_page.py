@@ -9,6 +9,7 @@ import pytest
 from helpers.results_pages import words
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, join
 from helpers.study_pages import SECRET_TEXT, button, interrupt_once, labels, rendered_markdown
+from helpers.turns import turns_held
 
 from components.shell import state
 from triptych.formats import read_items
@@ -208,14 +209,7 @@ def test_an_interrupted_launch_is_done(section, draft, monkeypatch):
 def test_a_launch_keeps_nobody_waiting_while_texts_are_read(section, draft, monkeypatch):
     write(draft, "consent.not_needed", "Staff try it.")
     app = section(draft, "Launch")
-    held = []
-    lint = linter.lint
-
-    def note_the_turn(*parts, **more):
-        held.append(database.write_lock.locked())
-        return lint(*parts, **more)
-
-    monkeypatch.setattr(linter, "lint", note_the_turn)
+    held = turns_held(monkeypatch, linter, "lint")
     press(app, "Launch the study")
 
     assert now(draft).state == StudyState.open
@@ -261,14 +255,7 @@ def test_a_proposed_plan_for_the_members_is_stored(section, draft):
 def test_plans_are_proposed_and_read_without_a_turn_to_write(section, draft, monkeypatch):
     with database.writing(web_engine()) as session:
         join(session, lifecycle.by_slug(session, draft.slug), add_person(session, "ann"))
-    held = []
-    roster = plans._roster
-
-    def note_the_turn(*parts):
-        held.append(database.write_lock.locked())
-        return roster(*parts)
-
-    monkeypatch.setattr(plans, "_roster", note_the_turn)
+    held = turns_held(monkeypatch, plans, "_roster")
     app = section(draft, "Plan")
     press(app, "Propose a balanced plan")
     app = section(draft, "Plan")

@@ -8,6 +8,7 @@ import pytest
 from helpers.downloads import get
 from helpers.results_pages import words
 from helpers.study_pages import ROUTER, button, click_again_during, labels
+from helpers.turns import turns_held
 from helpers.workbooks import Sheet
 from starlette.applications import Starlette
 from streamlit.testing.v1 import AppTest
@@ -80,14 +81,7 @@ def test_a_filled_workbook_is_read_before_the_turn_to_write(visit, lab, monkeypa
         workbooks.make(session, study, first.pseudonym, 2, lead.pseudonym)
     with database.reading(web_engine()) as session:
         sheet = Sheet(workbooks.file_of(session, study, 1)).fill()
-    held = []
-    refuse = reading._refuse_other_formats
-
-    def note_the_turn(data: bytes) -> None:
-        held.append(database.write_lock.locked())
-        refuse(data)
-
-    monkeypatch.setattr(reading, "_refuse_other_formats", note_the_turn)
+    held = turns_held(monkeypatch, reading, "_refuse_other_formats")
     app = visit(lead, "workbooks.py", study=study.slug)
     upload(app, sheet.saved())
     press(app, "Store the answers")

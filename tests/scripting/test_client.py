@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from helpers.ratings import submit
 from helpers.studies import SMALL_RUBRIC, SYSTEMS, full_answers
+from helpers.turns import turns_held
 from sqlalchemy import select
 
 import triptych as tt
@@ -216,28 +217,14 @@ def test_a_score_that_fits_nothing_is_refused_with_its_place(client, study):
 def test_scores_are_read_before_the_turn_to_write(client, study, monkeypatch):
     """Annotators of all studies could store nothing for twenty seconds while 20,000 scores were read and stored."""
     study.launch()
-    held = []
-    assemble = judge_scores.assemble
-
-    def note_the_turn(*parts):
-        held.append(database.write_lock.locked())
-        return assemble(*parts)
-
-    monkeypatch.setattr(judge_scores, "assemble", note_the_turn)
+    held = turns_held(monkeypatch, judge_scores, "assemble")
     study.append_scores("some-model", scores(study, ["q1"]))
 
     assert held == [False]
 
 
 def test_a_launch_reads_texts_before_the_turn_to_write(study, monkeypatch):
-    held = []
-    lint = linter.lint
-
-    def note_the_turn(*parts, **more):
-        held.append(database.write_lock.locked())
-        return lint(*parts, **more)
-
-    monkeypatch.setattr(linter, "lint", note_the_turn)
+    held = turns_held(monkeypatch, linter, "lint")
     study.launch()
 
     assert held == [False]
