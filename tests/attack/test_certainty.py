@@ -156,7 +156,8 @@ def test_nothing_but_the_question_makes_the_proof():
         for path in (ROOT / folder).rglob("*.py")
         if re.search(r"\bCertainty\(", path.read_text(encoding="utf-8"))
     ]
-    takers: list[Callable[..., object]] = [lifecycle.unblind, erasure.erase, roster.remove_lead, backup.restore_as]
+    takers: list[Callable[..., object]] = [lifecycle.unblind, erasure.erase, erasure.delete_copies]
+    takers += [roster.remove_lead, backup.restore_as]
 
     assert makers == ["triptych/people/signing_in.py"]
     assert all("certainty" in inspect.signature(command).parameters for command in takers)
