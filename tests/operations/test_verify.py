@@ -202,7 +202,7 @@ def promise(session, study, lead, after: str, *people) -> None:
     consent = Consent(text="You may leave.", after_withdrawal=after)
     design.amend(session, study, design.Parts(settings={"consent": consent}), "another promise", lead.pseudonym)
     for who in people:
-        joining.consent(session, study, who, consent.version)
+        joining.consent(session, session.get_one(Study, study.id), who, consent.version)
 
 
 def test_exclusions_withdrawals_and_erasures_are_no_tampering(sqlite_engine, make_study):

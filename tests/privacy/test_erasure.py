@@ -178,7 +178,8 @@ def test_a_withdrawal_leaves_only_the_ratings_that_the_consent_promised(engine, 
     with database.writing(engine) as session:
         consent = {"text": "Agree?", "after_withdrawal": promised}
         design.amend(session, study, design.Parts(settings={"consent": consent}), "consent", lead.pseudonym)
-        joining.consent(session, study, annotator, settings_of(study).consent.version)
+        now = session.get_one(Study, study.id)
+        joining.consent(session, now, annotator, settings_of(now).consent.version)
 
     with database.writing(engine) as session:
         now = session.get_one(Study, study.id)

@@ -16,7 +16,7 @@ from triptych.exchange import import_ratings
 from triptych.formats import read_items
 from triptych.formats.ratings.assemble import assemble
 from triptych.operations import capsule, verify
-from triptych.people import accounts
+from triptych.people import accounts, joining
 from triptych.privacy import deletion, erasure, withdrawal
 from triptych.results import adjudication
 from triptych.results.frame.upkeep import build_frame, frame_of
@@ -203,9 +203,9 @@ def test_final_values_are_deleted_with_an_annotators_work_if_promised(engine, ma
             adjudication.record(session, study, "item-1", {(1, "fluency"): 2}, "own reason", lead, seen)
         design.amend(session, study, design.Parts(settings={"consent": consent}), "consent", lead.pseudonym)
     with writing(engine) as session:
-        assert (
-            withdrawal.withdraw(session, session.get_one(Study, study.id), gone.pseudonym, lead.pseudonym) == "delete"
-        )
+        now = session.get_one(Study, study.id)
+        joining.consent(session, now, gone, settings_of(now).consent.version)
+        assert withdrawal.withdraw(session, now, gone.pseudonym, lead.pseudonym) == "delete"
 
     with reading(engine) as session:
         study = session.get_one(Study, study.id)
