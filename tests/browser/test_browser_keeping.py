@@ -274,7 +274,8 @@ def test_the_next_person_on_a_computer_sees_no_old_draft(app, page, context, ann
     assert not any(name in body or "Annas words" in body for body in sent)
     assert "Annas words" not in second.content()
     assert present(stored(app, own_token).draft)["ratings"]["A"]["fluency"] == 1
-    assert present(stored(app, name).draft)["ratings"] == {"A": {"fluency": 3}}
+    # the closed page may still have sent the rest, in its own name
+    assert present(stored(app, name).draft)["ratings"]["A"]["fluency"] == 3
 
 
 def test_signing_out_in_one_tab_stops_the_other(app, page, context):
