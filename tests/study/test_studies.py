@@ -17,8 +17,7 @@ from triptych.formats import ReadOptions, read_items
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
 from triptych.results.progress import overview
-from triptych.rubric import model
-from triptych.rubric.files import load_rubric, parse_rubric, read_sheet, shipped_rubrics
+from triptych.rubric.files import load_rubric, parse_rubric, shipped_rubrics
 from triptych.simulate import demo
 from triptych.storage import database, events
 from triptych.storage.models import (
@@ -75,15 +74,14 @@ def test_limits_are_for_new_studies_only(session, lead, monkeypatch):
     """A study of a version without them is opened, and gets more items of its systems."""
     study = create(session, lead)
     monkeypatch.setattr(contents, "MAX_SYSTEMS", 1)
-    monkeypatch.setattr(model, "MAX_CRITERIA", 1)
-    contents.parsed.cache_clear()
-    read_sheet.cache_clear()
+    monkeypatch.setattr(contents, "MAX_CRITERIA", 1)
     more = read_items(GOOD.replace(b"007", b"009").replace(b"8,", b"10,"), "more.csv")
 
     contents.write_items(session, study, more.items)
 
     assert len(lifecycle.design_of(session, study).rubric.criteria) == 2
     assert duplicate(session, study, "A copy", lead, with_items=False).rubric_id == study.rubric_id
+    monkeypatch.setattr(contents, "MAX_SYSTEMS", 2)
     with pytest.raises(InvalidRubric, match="2 criteria; a rubric has at most 1"):
         create(session, lead, rubric=SMALL_RUBRIC.replace("key: small", "key: other"))
 

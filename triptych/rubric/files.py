@@ -16,7 +16,7 @@ from pydantic_core import ErrorDetails
 
 from triptych.errors import InvalidRubric
 from triptych.rubric import edits, fields, yaml_text
-from triptych.rubric.model import QUOTE_IT, STORED, Rubric
+from triptych.rubric.model import QUOTE_IT, Rubric
 from triptych.rubric.scales import KINDS, shown
 from triptych.rubric.yaml_text import InvalidYaml, TooDeep, TooManyParts
 from triptych.settings import app_folder
@@ -86,14 +86,14 @@ class RubricSheet:
 
 
 @lru_cache(maxsize=4)  # a form requests the same text several times
-def read_sheet(text: str, is_stored: bool = False) -> RubricSheet:
-    """Parse a text; each mistake has its line. is_stored: it is the rubric of a study already."""
+def read_sheet(text: str) -> RubricSheet:
+    """Parse a text; each mistake has its line."""
     try:
         document, data = _read(text)
     except InvalidRubric as error:
         return RubricSheet(text, None, (Mistake((), getattr(error.__cause__, "line", None), "The text", str(error)),))
     try:
-        return RubricSheet(text, Rubric.model_validate(data, context=STORED if is_stored else None), (), data)
+        return RubricSheet(text, Rubric.model_validate(data), (), data)
     except ValidationError as error:
         return RubricSheet(text, None, tuple(_mistakes(error, document, data)), data)
 
@@ -116,9 +116,9 @@ def _read(text: str) -> tuple[Any, Any]:
     return document, data
 
 
-def parse_rubric(text: str, name: str = "rubric", is_stored: bool = False) -> Rubric:
+def parse_rubric(text: str, name: str = "rubric") -> Rubric:
     """The rubric in a YAML text. Raises InvalidRubric, with `name`, path, and what would be right."""
-    sheet = read_sheet(text, is_stored)
+    sheet = read_sheet(text)
     if sheet.rubric is None:
         lines = [_line(mistake, name) for mistake in sheet.mistakes]
         more = f"\n… and {len(lines) - 10} more" if len(lines) > 10 else ""

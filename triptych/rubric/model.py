@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
+from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from triptych.errors import InvalidAnnotation
 from triptych.rubric.scales import Best, Key, RubricPart, Scale, Words, once, shown, unique
@@ -16,7 +16,6 @@ from triptych.storage.models import Round
 
 Presentation = Literal["side_by_side", "succession"]
 MAX_CRITERIA = 50  # every pair of systems is tested under each
-STORED = "stored"  # validation context of a study's rubric, which may be from a version without this limit
 QUOTE_IT = 'this is read as true/false; put it in quotes, as in "true"'
 
 
@@ -305,13 +304,6 @@ class Rubric(RubricPart):
             rubric._untranslated = frozenset(texts_of(self)) - set(words) if words else frozenset()
             self._in_language[code] = rubric
         return self._in_language[code]
-
-    @field_validator("criteria")
-    @classmethod
-    def few_enough(cls, criteria: tuple[Criterion, ...], info: ValidationInfo) -> tuple[Criterion, ...]:
-        if len(criteria) > MAX_CRITERIA and info.context != STORED:
-            raise ValueError(f"{len(criteria)} criteria; a rubric has at most {MAX_CRITERIA}")
-        return criteria
 
     @model_validator(mode="after")
     def names_differ_and_references_fit(self) -> Rubric:

@@ -14,10 +14,10 @@ from sqlalchemy import ColumnElement, Select, delete, func, insert, select
 from sqlmodel import Session
 
 from triptych import clock
-from triptych.errors import NotAllowed
+from triptych.errors import InvalidRubric, NotAllowed
 from triptych.formats.model import MAX_SYSTEMS, CandidateDraft, ItemDraft, TurnDraft
 from triptych.rubric.files import parse_rubric, text_hash
-from triptych.rubric.model import Rubric, RubricTurn, TrainingItem
+from triptych.rubric.model import MAX_CRITERIA, Rubric, RubricTurn, TrainingItem
 from triptych.rubric.scales import Choice, Likert, NumberScale
 from triptych.storage.database import wait_for_others
 from triptych.storage.models import (
@@ -53,10 +53,13 @@ class ReferenceRow(NamedTuple):
 def store_rubric(session: Session, yaml_text: str) -> RubricText:
     """The row with this text; a text that was stored before has its row already. Raises InvalidRubric."""
     sha256 = text_hash(yaml_text)
+    rubric = parsed(sha256, yaml_text)
     wait_for_others(session, f"rubric {sha256}")
     row = session.scalars(select(RubricText).where(RubricText.sha256 == sha256)).first()
     if row is None:
-        row = RubricText(key=parse_rubric(yaml_text).key, sha256=sha256, yaml=yaml_text, loaded_at=clock.now())
+        if len(rubric.criteria) > MAX_CRITERIA:  # rubrics of earlier versions may have more
+            raise InvalidRubric(f"{len(rubric.criteria)} criteria; a rubric has at most {MAX_CRITERIA}.")
+        row = RubricText(key=rubric.key, sha256=sha256, yaml=yaml_text, loaded_at=clock.now())
         session.add(row)
         session.flush()
     return row
@@ -64,8 +67,7 @@ def store_rubric(session: Session, yaml_text: str) -> RubricText:
 
 @lru_cache(maxsize=64)
 def parsed(sha256: str, yaml_text: str) -> Rubric:
-    """The rubric of a study."""
-    return parse_rubric(yaml_text, is_stored=True)
+    return parse_rubric(yaml_text)
 
 
 def write_criteria(session: Session, study: Study, rubric: Rubric) -> None:
