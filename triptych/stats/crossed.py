@@ -22,13 +22,12 @@ from scipy.linalg import cho_factor, cho_solve, eigh
 from scipy.sparse.csgraph import connected_components
 
 from .columns import Column, Floats, Label, codes, numbers
-from .intervals import VARIANCE_FLOOR, Clustered, Estimate, estimate_of, in_one
+from .intervals import VARIANCE_FLOOR, Clustered, Estimate, clusters, effective_number, estimate_of, in_one
 from .undefined import UndefinedStatistic
 
 NOT_LINKED = "Not defined: no item and annotator link these two systems."
 NOTHING_LEFT = "Not defined: no item or annotator has two ratings to compare."
 MOST_MOVED = 10  # 1 / (1 - 0.9): the bound for annotators with at most nine tenths of an item's ratings
-FEWEST_GROUPS = 1.5  # effective number; with fewer the test rejects far too often (docs/statistics.md)
 _ROUNDING = 1e-9
 _NULL = 1e-8  # eigenvalues below this share of the largest count as 0: the design cannot estimate these directions
 
@@ -357,15 +356,11 @@ def _independent(ways: list[tuple[float, int, float]]) -> tuple[float, int, floa
 
 
 def one_way(scores: Floats, squares: Floats, groups: Codes) -> tuple[float, int, float]:
-    """Variance clustered by `groups`, the number of groups with weight, and the degrees of freedom, at least 1.
-
-    The number is 1 if one group has nearly all of the weight: its residuals are then close to 0.
-    """
+    """Variance clustered by `groups`, their number as in `clusters`, and the degrees of freedom, at least 1."""
     size = np.bincount(groups, squares)
     count, sums = int((size > 0).sum()), np.bincount(groups, scores)
     factor = count / (count - 1) if count > 1 else 0.0
-    effective = float(size.sum() ** 2 / (size @ size))
-    return factor * float(sums @ sums), count if effective >= FEWEST_GROUPS else 1, max(1.0, effective - 1)
+    return factor * float(sums @ sums), clusters(size), max(1.0, effective_number(size) - 1)
 
 
 def _cells(first: Codes, second: Codes) -> tuple[Codes, Codes]:

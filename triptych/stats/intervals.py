@@ -19,6 +19,7 @@ from .columns import Column, codes, numbers
 from .undefined import UndefinedStatistic
 
 ENOUGH_ANNOTATORS = 5
+FEWEST_CLUSTERS = 1.5  # effective number; with fewer the test rejects far too often (docs/statistics.md)
 VARIANCE_FLOOR = 0.25  # of the larger one-way variance
 _ROUNDING = 1e-12
 
@@ -86,7 +87,7 @@ class ClusterVariance:
 class Clustered:
     """Standard errors of a mean and their degrees of freedom, for these annotators and for annotators like these.
 
-    items, annotators: how many of them have weight; 1 if all ratings of one system are of a single one.
+    items, annotators: how many of them have weight; 1 if all ratings of one system, or nearly all weight, are of one.
     """
 
     these: float
@@ -119,7 +120,8 @@ def estimate(values: np.ndarray, items: np.ndarray, annotators: np.ndarray, conf
     mean, variance = float(values.mean()), cluster_variance(values - values.mean(), items, annotators)
     these, alike = np.sqrt((variance.item, variance.two_way)).tolist()
     freedom = degrees_of_freedom(items), degrees_of_freedom(items, annotators)
-    clustered = Clustered(these, alike, *freedom, int(items.max()) + 1, int(annotators.max()) + 1)
+    counts = clusters(np.bincount(items)), clusters(np.bincount(annotators))
+    clustered = Clustered(these, alike, *freedom, *counts)
     return estimate_of(mean, len(values), clustered, _ROUNDING * float(np.abs(values).max()), confidence)
 
 
@@ -165,8 +167,17 @@ def degrees_of_freedom(*clusterings: np.ndarray) -> float:
     Schnepel & Steigerwald 2017, Asymptotic Behavior of a t-Test Robust to Cluster Heterogeneity). With G itself the
     test rejects up to 18 % of the time where a few annotators did most of the work.
     """
-    sizes = [np.bincount(codes_of) for codes_of in clusterings]
-    return max(1.0, min(float(of.sum() ** 2 / (of**2).sum()) for of in sizes) - 1)
+    return max(1.0, min(effective_number(np.bincount(codes_of)) for codes_of in clusterings) - 1)
+
+
+def effective_number(weights: np.ndarray) -> float:
+    """Of clusters with these weights (G,)."""
+    return float(weights.sum() ** 2 / (weights @ weights))
+
+
+def clusters(weights: np.ndarray) -> int:
+    """How many clusters have weight; 1 if one of them has nearly all, since its residuals are then close to 0."""
+    return int((weights > 0).sum()) if effective_number(weights) >= FEWEST_CLUSTERS else 1
 
 
 def in_one(clusters: np.ndarray, systems: np.ndarray, count: int) -> NDArray[np.bool_]:
