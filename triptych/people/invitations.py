@@ -190,7 +190,7 @@ def _find_doubles(guests: Sequence[Guest], findings: Findings) -> None:
 def _find_known(session: Session, study: Study, guests: Sequence[Guest], findings: Findings) -> None:
     """Errors for people who are in the study: they need a new link on purpose, since it ends the old one.
 
-    Those whose names leads do not see are not told apart from strangers.
+    People whose names leads do not see count as strangers.
     """
     members = select(Person, Membership).join(Membership, Membership.person_id == Person.id)
     rows = session.execute(members.where(Membership.study_id == study.id))

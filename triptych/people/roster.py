@@ -17,9 +17,9 @@ from triptych.errors import Conflict, NotAllowed, NotFound
 from triptych.people import accounts, links, logins, shared_accounts, tokens
 from triptych.storage import events
 from triptych.storage.events import EventKind
-from triptych.storage.models import Event, Invitation, Kind, Membership, PanelIdentity, Person, Role, Study
+from triptych.storage.models import Invitation, Kind, Membership, PanelIdentity, Person, Role, Study
 from triptych.study import lifecycle
-from triptych.study.persons import Certainty, Who, delete_without_part
+from triptych.study.persons import Certainty, Who, delete_without_part, erased_people
 from triptych.study.settings import settings_of
 
 
@@ -77,7 +77,7 @@ def members_of(session: Session, study: Study) -> list[Member]:
         .where(Membership.study_id == study.id)
         .order_by(Membership.role.desc(), Membership.joined_at, Person.id)
     )
-    version, erased = settings_of(study).consent.version, _erased(session, study)
+    version, erased = settings_of(study).consent.version, erased_people(session, study.id)
     return [
         _member(membership, person, until, panel, version, erased, is_named(study, membership))
         for membership, person, until, panel in session.execute(query)
@@ -122,11 +122,6 @@ def _member(
         link_until=link_until,
         can_sign_in=person.passcode_hash is not None,
     )
-
-
-def _erased(session: Session, study: Study) -> frozenset[str]:
-    query = select(Event.subject).where(Event.study_id == study.id, Event.kind == EventKind.person_erased)
-    return frozenset(session.scalars(query))
 
 
 def find(session: Session, study: Study, pseudonym: str, role: Role = Role.annotator) -> tuple[Membership, Person]:
@@ -181,7 +176,7 @@ def enable(session: Session, study: Study, pseudonym: str, who: Who) -> None:
 
 def is_erased(session: Session, study: Study, pseudonym: str) -> bool:
     """Whether the person's name and texts were erased."""
-    return pseudonym in _erased(session, study)
+    return pseudonym in erased_people(session, study.id)
 
 
 def refuse_if_shared(session: Session, study: Study, person: Person, actor: str) -> None:

@@ -49,9 +49,14 @@ def delete_without_part(session: Session, person_ids: Collection[int]) -> int:
     return deleted
 
 
+def erased_people(session: Session, study_id: int) -> frozenset[str]:
+    """Pseudonyms of everybody in the study who was erased."""
+    query = select(Event.subject).where(Event.study_id == study_id, Event.kind == EventKind.person_erased)
+    return frozenset(session.scalars(query))
+
+
 def refuse_erased(session: Session, study_id: int, pseudonyms: Collection[str]) -> None:
     """Raises NotAllowed if somebody of these was erased: no later erasure would delete what is written about them."""
-    erasures = select(Event.subject).where(Event.study_id == study_id, Event.kind == EventKind.person_erased)
-    erased = sorted({*session.scalars(erasures)} & {*pseudonyms})
+    erased = sorted(erased_people(session, study_id) & {*pseudonyms})
     if erased:
         raise NotAllowed(f"{erased[0]} was erased, so nothing more is stored about them.")
