@@ -239,5 +239,5 @@ def decisions(finals: Mapping[str, FinalValue]) -> Table:
 
 def not_run(analysis: StudyAnalysis) -> Table:
     """Checks that the data do not allow."""
-    rows = ([check.check, ", ".join(map(analysis.title, check.criteria)), check.why] for check in all_not_run(analysis))
+    rows = ([check.check, ", ".join(check.criteria) or "All", check.why] for check in all_not_run(analysis))
     return plain_table("not_run", "Checks that could not run", ("Check", "Criteria", "Why"), rows)

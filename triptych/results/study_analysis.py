@@ -56,7 +56,8 @@ class StudyAnalysis(StudyNumbers):
         return self.names.get(system, "The item")
 
     def title(self, criterion: str) -> str:
-        return next(ratings.variable.title for ratings in self.ratings if ratings.variable.key == criterion)
+        """Raises KeyError for a criterion that the rubric does not have."""
+        return {ratings.variable.key: ratings.variable.title for ratings in self.ratings}[criterion]
 
     @property
     def titles(self) -> dict[str, str]:

@@ -58,7 +58,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class NotRun:
-    """A check that these data do not allow, the criteria it is missing for, and why."""
+    """A check that these data do not allow, the titles of the criteria it is missing for (none: all), and why."""
 
     check: str
     criteria: tuple[str, ...]
