@@ -64,6 +64,19 @@ def test_an_unfinished_export_follows_no_link(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == [".export.csv.part", "export.csv", "victim"]
 
 
+def test_no_export_replaces_a_database(sqlite_engine, make_study, capsys):
+    """A slip in the name of a file, of which the shell completes every one."""
+    with writing(sqlite_engine) as session:
+        slug = make_study(session)[0].slug
+    file = Path(sqlite_engine.url.database)
+
+    assert main.main(["data", "export", slug, "ratings", str(file)]) == 2
+
+    assert "is a database, and would be lost. Name another file" in capsys.readouterr().err
+    with reading(sqlite_engine) as session:
+        assert session.execute(text("SELECT count(*) FROM study")).scalar_one() == 1
+
+
 def test_a_deeply_nested_file_is_no_earlier_report(tmp_path):
     path = tmp_path / "report.json"
     path.write_text("[" * 100_000)

@@ -53,7 +53,6 @@ OPAQUE = {".dump", ".sql", ".backup", ".bak", ".tar", ".tgz", ".gz", ".bz2", ".x
 PACKED = {*ARCHIVES, *OPAQUE, ".parquet", ".xlsx"}
 FOR_ADMINISTRATOR = "in the data folder, with studies that you do not lead: ask the administrator to delete it"
 PASSED_ON = "passed on: ask the recipient to replace it"
-SIGNATURE = b"SQLite format 3\0"
 JOURNALS = ("-wal", "-journal")  # next to an SQLite file, with rows that are not in it yet
 
 
@@ -226,7 +225,7 @@ def _is_database(path: Path) -> bool:
     if path.suffix.casefold() in DATABASES:
         return True
     with suppress(OSError), path.open("rb") as file:
-        return file.read(len(SIGNATURE)) == SIGNATURE
+        return file.read(len(sqlite_files.SIGNATURE)) == sqlite_files.SIGNATURE
     return False
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from triptych.errors import NotAllowed
 from triptych.storage import host
+from triptych.storage.sqlite_files import SIGNATURE
 
 MAX_LINKS = 40  # on one path, as on Linux
 # reaches a folder that this user may enter but not list, where the system can
@@ -33,7 +34,14 @@ def write(path: Path, blocks: Iterable[bytes]) -> None:
         if path.exists() and not path.is_file():
             _write_into(path, blocks)
         else:
+            _refuse_database(target)
             _write_whole(target, blocks)
+
+
+def _refuse_database(target: Path) -> None:
+    with suppress(OSError), target.open("rb") as file:
+        if file.read(len(SIGNATURE)) == SIGNATURE:
+            raise NotAllowed(f"{target} is a database, and would be lost. {ANOTHER}")
 
 
 @contextmanager

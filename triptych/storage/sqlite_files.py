@@ -15,6 +15,7 @@ from sqlalchemy import Connection, Engine, text
 from triptych.errors import UnsafeDatabase
 from triptych.storage.unavailable import explained
 
+SIGNATURE = b"SQLite format 3\0"
 SQLITE_HEADER = 100  # bytes, with counters of changes
 MAX_STEPS = 100_000  # of SQLite, to read which tables there are
 
