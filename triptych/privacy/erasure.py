@@ -138,7 +138,7 @@ def copies(session: Session, study: Study, who: Who) -> list[Copy]:
     left = _left(session, study)
     if not left:
         return []
-    in_files = _files_holding(settings.local_folder(), left, _earlier_names(session, study))
+    in_files = _files_holding(settings.local_folder(), left, _people_here(session, study))
     if not roster.leads_everything(session, who.person_id):
         in_files = (replace(copy, place=FOR_ADMINISTRATOR, path=None) for copy in in_files)
     holding = [*in_files, *_reports(session, study, left), *_archives(session, study, left)]
@@ -152,9 +152,14 @@ def _left(session: Session, study: Study) -> dict[str, Event]:
 
 
 @dataclass(frozen=True)
-class _EarlierNames:
-    """Under which pseudonyms people of an imported study are in files. numbers: hash of each of its events → number."""
+class _PeopleHere:
+    """What is known here about people of a study who are in a file.
 
+    nameless: who has no name any more; journey: of an imported study, for their pseudonyms in files from before;
+    numbers: hash of each of its events → number.
+    """
+
+    nameless: Collection[str]
     journey: Sequence[StudyArrival]
     numbers: Mapping[str, int]
 
@@ -164,15 +169,17 @@ class _EarlierNames:
         return {} if last is None else arrivals.origin(self.journey, last).former
 
 
-def _earlier_names(session: Session, study: Study) -> _EarlierNames:
+def _people_here(session: Session, study: Study) -> _PeopleHere:
+    parts = select(Person.pseudonym).join(Membership, Membership.person_id == Person.id)
+    nameless = set(session.scalars(parts.where(Membership.study_id == study.id, Person.name.is_(None))))
     journey = arrivals.arrivals(session, study.id)
     if not journey:
-        return _EarlierNames((), {})
+        return _PeopleHere(nameless, (), {})
     hashes = session.execute(select(Event.hash, Event.number).where(Event.study_id == study.id))
-    return _EarlierNames(journey, dict(map(tuple, hashes)))
+    return _PeopleHere(nameless, journey, dict(map(tuple, hashes)))
 
 
-def _files_holding(home: Path, left: Mapping[str, Event], earlier: _EarlierNames) -> Iterator[Copy]:
+def _files_holding(home: Path, left: Mapping[str, Event], here: _PeopleHere) -> Iterator[Copy]:
     in_use = database.sqlite_path(settings.database_url())
     # the database may be in another folder, with copies that were made before updates next to it
     files = {*home.glob("*"), *home.glob("backups/**/*"), *in_use.parent.glob(f"{escape(in_use.stem)}-before-*.db*")}
@@ -181,7 +188,7 @@ def _files_holding(home: Path, left: Mapping[str, Event], earlier: _EarlierNames
     for path in sorted(path for path in copied if _is_database(path) or _is_unreadable(path) or _is_archive(path)):
         made_at = _made_at(path)
         before = [pseudonym for pseudonym, event in left.items() if made_at < event.at]
-        holds = tuple(_held(path, left, before, earlier))
+        holds = tuple(_held(path, left, before, here))
         if holds:
             yield Copy(path.name, made_at, holds, str(path), path=path)
 
@@ -195,14 +202,14 @@ def _made_at(path: Path) -> datetime:
     return made_at
 
 
-def _held(path: Path, left: Mapping[str, Event], before: Sequence[str], earlier: _EarlierNames) -> Iterable[str]:
+def _held(path: Path, left: Mapping[str, Event], before: Sequence[str], here: _PeopleHere) -> Iterable[str]:
     """People who have left but are in the file; if it cannot be read, those who left after it was made."""
     try:
         if _is_database(path):
             unread = before if any(journal.exists() for journal in _journals(path)) else ()
-            return sorted({*_in_database(path, left, earlier), *unread})
+            return sorted({*_in_database(path, left, here), *unread})
         if _is_archive(path):
-            return _in_archive(path, left, before, earlier)
+            return _in_archive(path, left, before, here)
     except (sqlite3.Error, *DAMAGED, RuntimeError):  # RuntimeError: it has a password
         return before
     return before
@@ -229,21 +236,22 @@ def _is_database(path: Path) -> bool:
     return False
 
 
-def _in_database(path: Path, left: Mapping[str, Event], earlier: _EarlierNames) -> list[str]:
-    """People in the file who left after it was made."""
+def _in_database(path: Path, left: Mapping[str, Event], here: _PeopleHere) -> list[str]:
+    """People in the file who left after it was made, or whose name was deleted later, with their last study."""
     with sqlite_files.unchanged(path) as file:
         foreign_parts.refuse_computing(file)
-        people_in_it = {row[0] for row in file.execute("SELECT pseudonym FROM person")}
+        named = dict(file.execute("SELECT pseudonym, name IS NOT NULL FROM person").fetchall())
         hashes = {row[0] for row in file.execute("SELECT hash FROM event")}
-    names = earlier.in_file(hashes)
+    in_file = here.in_file(hashes)
+    people = {pseudonym: in_file.get(pseudonym, pseudonym) for pseudonym in left}
     return [
         pseudonym
-        for pseudonym, event in left.items()
-        if names.get(pseudonym, pseudonym) in people_in_it and event.hash not in hashes
+        for pseudonym, name in people.items()
+        if name in named and (left[pseudonym].hash not in hashes or (named[name] and pseudonym in here.nameless))
     ]
 
 
-def _in_archive(path: Path, left: Mapping[str, Event], before: Sequence[str], earlier: _EarlierNames) -> Sequence[str]:
+def _in_archive(path: Path, left: Mapping[str, Event], before: Sequence[str], here: _PeopleHere) -> Sequence[str]:
     """People who have left but are in the archive's database; without one, whose pseudonym is in one of its files.
 
     Also those who left after it was made, if it holds files that are packed themselves and so cannot be searched.
@@ -261,7 +269,7 @@ def _in_archive(path: Path, left: Mapping[str, Event], before: Sequence[str], ea
             return sorted({*named, *unsearched})
         with working.folder() as folder:
             unpacked = [Path(archive.extract(name, folder)) for name in inner]
-            named = {pseudonym for file in unpacked for pseudonym in _in_database(file, left, earlier)}
+            named = {pseudonym for file in unpacked for pseudonym in _in_database(file, left, here)}
             return sorted({*named, *unsearched})
 
 
