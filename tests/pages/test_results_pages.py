@@ -64,6 +64,17 @@ def test_the_page_shows_progress_and_findings_per_criterion(visit, lab):
     assert len(app.get("plotly_chart")) == 5
 
 
+def test_a_closed_study_has_no_date_of_completion(visit, lab):
+    study, lead, _people = lab
+    assert "No date yet" in words(visit(lead, "results.py", study=study.slug))
+    with database.writing(web_engine()) as session:
+        lifecycle.set_state(session, session.get_one(Study, study.id), StudyState.closed, lead.pseudonym)
+
+    text = words(visit(lead, "results.py", study=study.slug))
+    assert "The study is closed. 0 of 1 item complete." in text
+    assert "No date yet" not in text
+
+
 def test_a_section_is_drawn_only_when_opened(visit, lab):
     study, lead, people = lab
     app = visit(lead, "results.py", study=study.slug)

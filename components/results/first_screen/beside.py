@@ -66,7 +66,7 @@ def _counts_and_means(board: Board, scope: Counted, step: NextStep, follow: Call
         follow()
         st.dataframe(means(board.frame, scope, board.names), hide_index=True, key="means-so-far")
     with right:
-        progress(board.overview)
+        progress(board)
         next_card(step, board.study.slug)
     st.stop()
 

@@ -24,6 +24,7 @@ from triptych.results.progress import Overview
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.warnings import Finding
 from triptych.stats.numbers import counted
+from triptych.storage.models import StudyState
 
 LOOK = Path(__file__).with_suffix(".css")
 SIDES = [2, 1]
@@ -55,7 +56,7 @@ def first_screen(shown: ShownResults, board: Board, tools: DeltaGenerator, step:
         shown.note()
     with right:
         trust = st.container(border=True, gap="xsmall")
-        progress(board.overview)
+        progress(board)
         next_card(step, slug)
     with trust:
         st.subheader("Can it be trusted?", anchor=False)
@@ -124,23 +125,26 @@ def _order(analysis: StudyAnalysis, board: Board) -> Order:
     return choose("Sorted by", titles, name, usual, label_visibility="collapsed", width=280)
 
 
-def progress(view: Overview) -> None:
+def progress(board: Board) -> None:
     """The number of finished and expected annotations, and the expected date."""
+    view = board.overview
     share = min(view.done / view.expected, 1.0) if view.expected else 0.0
     with st.container(border=True, gap="xsmall"):
         st.subheader("Progress", anchor=False)
         st.progress(share, text=f"{view.done:,} of {counted(view.expected, 'annotation')} · {100 * share:.0f} %")
-        st.text(f"{_when(view)} {view.items_complete:,} of {counted(view.items, 'item')} complete.")
+        st.text(f"{_when(board.study.state, view)} {view.items_complete:,} of {counted(view.items, 'item')} complete.")
         apart = {"skipped": view.skipped, "ignored": view.ignored, "surplus": view.surplus}
         extra = [f"{n} {word}" for word, n in apart.items() if n]
         st.caption(" · ".join([f"Last annotation: {moment(view.last_at)}", *extra]))
 
 
-def _when(view: Overview) -> str:
+def _when(state: StudyState, view: Overview) -> str:
     if not view.expected:
         return "Nothing is planned yet."
     if view.done >= view.expected:
         return "All expected annotations are in."
+    if state in (StudyState.paused, StudyState.closed):
+        return f"The study is {state}."
     left = "" if view.minutes_left is None else f", {duration(view.minutes_left)} of work"
     if view.done_at is None:
         return f"No date yet: too few annotations in the last week{left}."
@@ -162,5 +166,5 @@ def no_rating(board: Board, step: NextStep) -> None:
         st.header("There is no rating yet", anchor=False)
         st.text("Results appear here automatically as soon as the first annotation is in.")
     with right:
-        progress(board.overview)
+        progress(board)
         next_card(step, board.study.slug)
