@@ -83,6 +83,9 @@ def test_no_page_of_a_viewer_shows_a_pseudonym_or_explanation(monkeypatch, world
     assert "What to do next" in [part.value for part in opened(monkeypatch, viewer, "results").subheader]
     assert "Decided by a lead (1 item)" in everything(opened(monkeypatch, viewer, "results"))
     assert "Annotator 2" in everything(opened(monkeypatch, viewer, "items"))
+    report = opened(monkeypatch, viewer, "report")
+    assert "None yet. Leads of the study make reports" in everything(report)
+    assert not report.header  # no methods that a report's findings are missing from
 
 
 def test_no_pseudonym_is_in_a_reason_that_viewers_read(monkeypatch, world):
