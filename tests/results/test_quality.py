@@ -33,9 +33,10 @@ from triptych.storage.models import (
     Purpose,
     Rating,
     Role,
+    Study,
     StudyState,
 )
-from triptych.study import lifecycle
+from triptych.study import design, lifecycle
 from triptych.study.persons import Who
 from triptych.study.settings import changed, stored
 from triptych.study.system_names import system_names
@@ -229,6 +230,17 @@ def test_recruitment_and_pay_are_in_methods_datasheet_and_numbers(sqlite_engine,
     assert "Lives in the UK" in sheet
     assert again(report, tmp_path, monkeypatch) == []
     assert len([row for row in report.files["results.csv"].decode().splitlines() if ",pay," in row]) == 4
+
+    with database.writing(sqlite_engine) as session:
+        study = session.get_one(Study, study.id)
+        lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
+        parts = design.Parts(settings={"pay": {"per_item": "0.90", "currency": "GBP", "floor_per_hour": "12"}})
+        design.amend(session, study, parts, "Wording.", lead.pseudonym)
+    report = report_of(sqlite_engine, study)
+    methods = report.files["methods.txt"].decode()
+    assert "The pay was GBP 0.90 per item (GBP 0.25 per item until 20" in methods
+    assert "the lowest-paid GBP 36.00, had all work been paid at the last rate." in methods
+    assert "`GBP 0.90 per item (GBP 0.25 per item until 20" in report.files["heds.md"].decode()
 
 
 def test_many_answers_set_apart_are_reported_about_the_rubric():

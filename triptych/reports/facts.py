@@ -14,7 +14,7 @@ from sqlmodel import Session
 from triptych.results.frame.counted import mostly_ignored, people_counted
 from triptych.results.frame.highlights import highlights_of
 from triptych.results.frame.loading import membership_of
-from triptych.results.pay import PayMeter, meter_of
+from triptych.results.pay import PayMeter, meter_of, rate_of
 from triptych.results.quality import Standing, standings
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.warnings import Finding
@@ -41,7 +41,7 @@ from triptych.storage.models import (
 )
 from triptych.study import design, lifecycle
 from triptych.study.design import Amendment
-from triptych.study.settings import StudySettings, settings_of
+from triptych.study.settings import Pay, StudySettings, settings_of
 
 MADE_ELSEWHERE = {Origin.imported, Origin.judge}
 EXCLUSIONS_HEADER = ("what", "which", "when", "who", "reason", "annotations", "in the numbers")
@@ -98,6 +98,22 @@ class Facts:
     languages: dict[str, int]
     mark_units: dict[str, int]
     caveats: tuple[Finding, ...] = ()
+
+    @property
+    def paid_before(self) -> str:
+        """In brackets, the pay per item before each amendment of it; "" where it was never amended."""
+        if isinstance(self.pay, Undefined):
+            return ""
+        after = self.pay.pay
+        rates: list[str] = []
+        for amendment in reversed(self.amendments):
+            if "pay" in amendment.before:
+                pay = Pay.model_validate(amendment.before["pay"])
+                if (pay.per_item, pay.currency) != (after.per_item, after.currency):
+                    rate = "not stated" if pay.per_item is None else rate_of(pay)
+                    rates.insert(0, f"{rate} until {amendment.at:%Y-%m-%d %H:%M} UTC")
+                after = pay
+        return f" ({', '.join(rates)})" if rates else ""
 
 
 def _outputs(analysis: StudyAnalysis, shown: dict[int, int]) -> dict[str, int]:

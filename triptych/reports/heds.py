@@ -102,7 +102,7 @@ def _paid(facts: Facts) -> Answer:
     return (
         Answer()
         if isinstance(facts.pay, Undefined)
-        else Answer((1,) if facts.pay.pay.per_item else (3,), f"{rate_of(facts.pay.pay)}.")
+        else Answer((1,) if facts.pay.pay.per_item else (3,), f"{rate_of(facts.pay.pay)}{facts.paid_before}.")
     )
 
 

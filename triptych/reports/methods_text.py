@@ -192,16 +192,17 @@ def _people(facts: Facts, book: Book) -> Iterator[str]:
     if isinstance(facts.pay, Undefined):
         return
     if not facts.pay.pay.per_item:
-        yield "Annotators were not paid."
+        yield f"Annotators were not paid{facts.paid_before}."
         return
     seconds, median, lowest = (
         book["pay", "", name].printed for name in ("seconds per item, median", "per hour, median", "per hour, lowest")
     )
     currency = facts.pay.pay.currency
+    at_last = ", had all work been paid at the last rate" if facts.paid_before else ""
     yield (
-        f"The pay was {rate_of(facts.pay.pay)}. With a median active time of {seconds} seconds per item, pauses over "
-        f"120 seconds not counted, the median annotator earned {currency} {median} per hour and the lowest-paid "
-        f"{currency} {lowest}."
+        f"The pay was {rate_of(facts.pay.pay)}{facts.paid_before}. With a median active time of {seconds} seconds per "
+        f"item, pauses over 120 seconds not counted, the median annotator earned {currency} {median} per hour and the "
+        f"lowest-paid {currency} {lowest}{at_last}."
     )
 
 

@@ -6,7 +6,7 @@ that someone may have read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -365,25 +365,29 @@ def check_items(session: Session, study: Study) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Amendment:
-    """One change after launch: when, who (pseudonym), why, which parts, and the hash of the design from then on."""
+    """One change after launch: when, who (pseudonym), why, which parts, the hash of the design from then on, and the
+    settings that it replaced, where the log has them.
+    """
 
     at: datetime
     who: str
     reason: str
     parts: tuple[str, ...]
     design_hash: str
+    before: Mapping[str, Any]
 
 
 def amendments(session: Session, study: Study) -> list[Amendment]:
     """The study's amendments, oldest first."""
     events.write_pending(session)
-    query = select(Event.at, Event.actor, EventDetail.new).outerjoin(EventDetail, EventDetail.event_id == Event.id)
+    columns = select(Event.at, Event.actor, EventDetail.old, EventDetail.new)
+    query = columns.outerjoin(EventDetail, EventDetail.event_id == Event.id)
     rows = session.execute(
         query.where(Event.study_id == study.id, Event.kind == EventKind.design_amended).order_by(Event.number)
     )
-    return [_amendment(at, who, new or {}) for at, who, new in rows]
+    return [_amendment(at, who, old or {}, new or {}) for at, who, old, new in rows]
 
 
-def _amendment(at: datetime, who: str, new: dict[str, Any]) -> Amendment:
+def _amendment(at: datetime, who: str, old: dict[str, Any], new: dict[str, Any]) -> Amendment:
     parts = tuple(name.replace("_", " ") for name in new if name not in SEALS)
-    return Amendment(at, who, new.get("reason", "erased"), parts, new.get("design_hash", ""))
+    return Amendment(at, who, new.get("reason", "erased"), parts, new.get("design_hash", ""), old)
