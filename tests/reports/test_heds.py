@@ -8,18 +8,24 @@ import random
 
 import pytest
 from helpers.check_items import add_check, rate
+from helpers.entry import QUESTIONS as ENTRY_QUESTIONS
+from helpers.entry import answer_all
 from helpers.ratings import submit
 from helpers.reports import new_study, numbers, opened, report_of, some_answers
-from helpers.studies import full_answers
+from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join
+from helpers.workbooks import Sheet
 from sqlmodel import select
 
+from triptych.annotate import entry_test, workbooks
+from triptych.formats.workbook.reading import read_filled
 from triptych.reports import heds
 from triptych.rubric.files import parse_rubric
 from triptych.storage import database, events
-from triptych.storage.models import Assignment, Item, Purpose
+from triptych.storage.models import Assignment, Item, Purpose, StudyState
 from triptych.study import heds_answers, lifecycle
 from triptych.study.heds_answers import Answer
 from triptych.study.heds_questions import QUESTIONS
+from triptych.study.settings import EntryRules, changed, stored
 
 KNOWN = """3.1.1 3.1.2 3.2.1 3.2.4 3.3.2 3.3.3.1 3.3.3.2 3.3.4.1 3.3.4.2 3.3.5
 4.2.2 4.3.1.1 4.3.2 4.3.3 4.3.4 4.3.5 4.3.6 4.3.7 4.3.8 4.3.9 4.3.10 4.3.11.1 4.3.11.2 4.3.12.1 4.3.12.2"""
@@ -212,3 +218,33 @@ criteria:
     assert names == {"one": "Same (one)", "two": "Same (two)"}
     datasheet = heds.heds_json({}, list(rubric.criteria))
     assert list(datasheet["heds-criteria-criterion"]["control"]) == ["Same (one)", "Same (two)"]
+
+
+def test_training_and_entry_test_are_those_that_took_place(sqlite_engine):
+    """Workbooks skip both, and a study may set another test than its rubric, or none."""
+    training = """
+  - key: one
+    context: A question?
+    candidates: [{text: First answer.}, {text: Second answer.}, {text: Third answer.}]
+    references: [{criterion: fluency, slot: B, value: 2, reason: It reads well.}]
+"""
+    rubric = f"{SMALL_RUBRIC}{ENTRY_QUESTIONS}training:{training}"
+    with database.writing(sqlite_engine) as session:
+        plan = lifecycle.StudyPlan(title="Trained", seed="s")
+        study = lifecycle.create_study(session, plan, rubric, draft_items(2), "lead")
+        study.settings = stored(changed(study, entry=EntryRules(pass_percent=50)))
+        lifecycle.set_state(session, study, StudyState.open, "lead")
+        in_browser, by_workbook = (join(session, study, add_person(session, name)) for name in ("ann", "ben"))
+        submit(session, study, in_browser)
+        entry_test.start(session, study, in_browser)
+        answer_all(session, study, in_browser)
+        submit(session, study, in_browser)
+        book = workbooks.make(session, study, by_workbook.pseudonym, 2, "lead")
+        filled = read_filled(Sheet(workbooks.file_of(session, study, book.id)).fill().saved())
+        assert workbooks.take_back(session, study, filled, "lead").stored == 2
+
+    files = report_of(sqlite_engine, study).files
+    datasheet = files["heds.md"].decode()
+    assert "1 training item, answered with feedback by 1 of 2 annotators." in datasheet
+    assert "An entry test of 2 questions, passed with 50 % by 1 of 2 annotators." in datasheet
+    assert "1 of 2 annotators began with 1 training item with feedback." in files["methods.txt"].decode()

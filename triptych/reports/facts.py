@@ -11,6 +11,8 @@ import numpy as np
 from sqlalchemy import Select, func, select
 from sqlmodel import Session
 
+from triptych.annotate import entry_test
+from triptych.annotate.entry_test import EntryTest
 from triptych.results.frame.counted import mostly_ignored, people_counted
 from triptych.results.frame.highlights import highlights_of
 from triptych.results.frame.loading import membership_of
@@ -19,12 +21,15 @@ from triptych.results.quality import Standing, standings
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.warnings import Finding
 from triptych.rubric.model import Rubric
+from triptych.stats.numbers import counted
 from triptych.stats.undefined import Undefined
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
+    FINISHED,
     RATED,
     Assignment,
     Candidate,
+    EntryAttempt,
     Event,
     Highlight,
     Item,
@@ -61,6 +66,23 @@ class Exclusion:
 
 
 @dataclass(frozen=True)
+class BeforeWork:
+    """Of how many people with ratings that count, how many did the training, and how many passed the entry test.
+
+    test: as it is set; None without one.
+    """
+
+    annotators: int
+    trained: int
+    passed: int
+    test: EntryTest | None
+
+    def who(self, count: int) -> str:
+        """So many of the annotators, in words."""
+        return "all annotators" if count == self.annotators else f"{count} of {counted(self.annotators, 'annotator')}"
+
+
+@dataclass(frozen=True)
 class Facts:
     """Facts about a study for its report.
 
@@ -70,7 +92,8 @@ class Facts:
 
     outputs: visible name of a system → number of items with a rating of its response or, if only items are rated, with
     its response. settings: how annotators were recruited, the preregistration, the lead's answers for the datasheet.
-    pay: pay, or why it is unknown. amendments: oldest first. standings: each annotator's results of checks.
+    pay: pay, or why it is unknown. before_work: training and entry test. amendments: oldest first. standings: each
+    annotator's results of checks.
 
     Numbers of annotations, where known: text_views by the format of texts, arrangements by the arrangement of
     responses, languages by the page's language. mark_units: number of highlights by the unit of their selection.
@@ -92,6 +115,7 @@ class Facts:
     items: int
     exclusions: tuple[Exclusion, ...]
     pay: PayMeter | Undefined
+    before_work: BeforeWork
     amendments: tuple[Amendment, ...]
     standings: tuple[Standing, ...]
     arrangements: dict[str, int]
@@ -122,6 +146,24 @@ def _outputs(analysis: StudyAnalysis, shown: dict[int, int]) -> dict[str, int]:
     rated = Counter(np.unique(np.concatenate(pairs), axis=0)[:, 0].tolist()) if pairs else Counter()
     counts = rated or Counter(shown)
     return {analysis.names[code]: counts[code] for code in sorted({*shown, *analysis.systems})}
+
+
+def _before_work(session: Session, study: Study, analysis: StudyAnalysis) -> BeforeWork:
+    """Who rates in workbooks does neither training nor test."""
+    work = select(Assignment.person_id).where(Assignment.study_id == study.id)
+    own = work.join(Person, Person.id == Assignment.person_id).outerjoin(Membership, membership_of())
+    own = own.where(Person.kind == Kind.human, *people_counted(analysis.scope))
+    rated = Assignment.purpose == Purpose.main, Assignment.state.in_(RATED), Assignment.origin.not_in(MADE_ELSEWHERE)
+    trained = work.where(Assignment.purpose == Purpose.training, Assignment.state.in_(FINISHED))
+    attempts = select(Membership.person_id).join(EntryAttempt, EntryAttempt.membership_id == Membership.id)
+    passed = attempts.where(Membership.study_id == study.id, EntryAttempt.passed.is_(True))
+    annotators = {*session.scalars(own.where(*rated))}
+    return BeforeWork(
+        len(annotators),
+        len(annotators.intersection(session.scalars(trained))),
+        len(annotators.intersection(session.scalars(passed))),
+        entry_test.asked_of(session, study),
+    )
 
 
 def facts_of(session: Session, study: Study, analysis: StudyAnalysis) -> Facts:
@@ -158,6 +200,7 @@ def facts_of(session: Session, study: Study, analysis: StudyAnalysis) -> Facts:
         items=session.scalars(select(func.count()).select_from(Item).where(*main)).one(),
         exclusions=(*_annotators(session, study, analysis), *_items(session, study, analysis)),
         pay=meter_of(settings.pay, analysis.frame, analysis.scope.kinds),
+        before_work=_before_work(session, study, analysis),
         amendments=tuple(design.amendments(session, study)),
         standings=standings(session, study, analysis.scope.kinds),
         arrangements=_counts(session, study, Assignment.arrangement),

@@ -113,14 +113,16 @@ def _eligible(facts: Facts) -> str:
 
 
 def _training(facts: Facts) -> str:
-    rubric, parts = facts.rubric, []
+    rubric, before, parts = facts.rubric, facts.before_work, []
     if rubric.guidelines:
         parts.append(f"Guidelines in {len(rubric.guidelines)} sections.")
     if rubric.training:
-        parts.append(f"{len(rubric.training)} training items, answered with feedback.")
-    if rubric.entry_test:
-        test = rubric.entry_test
-        parts.append(f"An entry test of {len(test.questions)} questions, passed with {test.pass_percent} %.")
+        items = counted(len(rubric.training), "training item")
+        parts.append(f"{items}, answered with feedback by {before.who(before.trained)}.")
+    if test := before.test:
+        questions = counted(len(rubric.entry_test.questions), "question") if rubric.entry_test else ""
+        asked = questions if test.kind == "questions" else counted(test.items, "gold item")
+        parts.append(f"An entry test of {asked}, passed with {test.percent} % by {before.who(before.passed)}.")
     return " ".join(parts) or "The instructions above the items; no training."
 
 

@@ -81,7 +81,8 @@ def _design(facts: Facts, analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     elif facts.study.raters_per_item > 1:
         yield ITEM_ORDERS[analysis.frame.settings.item_order]
     if facts.rubric.training:
-        yield f"Annotators began with {len(facts.rubric.training)} training items with feedback."
+        items, before = counted(len(facts.rubric.training), "training item"), facts.before_work
+        yield f"{before.who(before.trained).capitalize()} began with {items} with feedback."
 
 
 def _raters(analysis: StudyAnalysis) -> str:
