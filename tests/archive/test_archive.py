@@ -17,6 +17,7 @@ from helpers.reports import SECRET_WORDS, opened, some_answers
 from helpers.studies import SMALL_RUBRIC, SYSTEMS, add_person, draft_items, join, sure
 from sqlalchemy import select, update
 
+from triptych.annotate import exclusions
 from triptych.archive import make
 from triptych.archive.make import ArchiveChoice, archive_study, texts_to_read
 from triptych.errors import Conflict, ImportRefused, NotAllowed
@@ -27,7 +28,16 @@ from triptych.operations.verify import verify
 from triptych.people import joining
 from triptych.privacy import erasure, withdrawal
 from triptych.storage import database
-from triptych.storage.models import Candidate, Item, Person, Role, StudyState
+from triptych.storage.models import (
+    Assignment,
+    Candidate,
+    Item,
+    Person,
+    Rating,
+    Role,
+    StoredCriterion,
+    StudyState,
+)
 from triptych.study import annotator_groups, lifecycle
 from triptych.study.persons import Who
 from triptych.study.settings import changed, settings_of, stored
@@ -145,6 +155,33 @@ def test_groups_that_hide_everybody_in_them_are_compared(world):
 
     assert [row for row in rows(archive, "results.csv") if row["baseline"] == "crowd against expert"]
     assert "Results by group" not in archive.files["index.html"].decode()
+
+
+def excluded(session, study, pseudonym):
+    exclusions.exclude(session, study, pseudonym, "too fast", "P-lead")
+
+
+def says_no_verdict(session, study, pseudonym):
+    own = select(Assignment.id).join(Person).where(Assignment.study_id == study.id, Person.pseudonym == pseudonym)
+    verdict = select(StoredCriterion.id).where(StoredCriterion.key == "verdict")
+    of_verdict = Rating.assignment_id.in_(own) & Rating.criterion_id.in_(verdict)
+    session.execute(update(Rating).where(of_verdict).values(missing=True))
+
+
+@pytest.mark.parametrize("goes", [excluded, says_no_verdict])
+def test_nobody_is_hidden_by_people_whose_ratings_do_not_count(world, goes):
+    engine, study = world
+    with patch.object(make, "figures_by_criterion", return_value={}), database.writing(engine) as session:
+        here = lifecycle.by_slug(session, study.slug)
+        annotator_groups.set_group(session, here, ["P-silent", "P-results", "P-unasked"], "crowd", "P-lead")
+        annotator_groups.set_group(session, here, ["P-rater", "P-writer"], "expert", "P-lead")
+        goes(session, here, "P-unasked")
+        archive = archive_study(session, here, PLAIN, "given", "command line")
+        session.rollback()
+
+    assert not [row for row in rows(archive, "results.csv") if row["part"] in ("groups", "group differences")]
+    assert "Results by group of annotators are left out" in archive.files["index.html"].decode()
+    assert "ratings of only 2 annotators may not be published individually" in archive.caution
 
 
 def test_hostile_words_stay_text_and_nothing_leads_outside(world):

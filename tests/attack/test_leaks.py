@@ -16,13 +16,15 @@ from unittest.mock import patch
 
 import pytest
 from helpers import busy
-from helpers.studies import sure
+from helpers.ratings import submit
+from helpers.reports import new_study
+from helpers.studies import full_answers, sure
 from sqlalchemy import JSON, Column, select
 from sqlmodel import AutoString
 
 from triptych import clock
 from triptych.archive import make
-from triptych.archive.covered import Covered
+from triptych.archive.covered import covered
 from triptych.cli.people import acting_lead
 from triptych.operations import capsule
 from triptych.privacy import erasure
@@ -183,8 +185,12 @@ def test_a_capsule_holds_nothing_of_accounts_or_reports(copy):
         ("nothing nothing nothing", False),
     ],
 )
-def test_a_lead_learns_whose_ratings_the_results_give_away(agreed, warned):
-    sharing = {f"P-{number}": word for number, word in enumerate(agreed.split())}
-    names = {pseudonym: f"Annotator {number}" for number, pseudonym in enumerate(sharing, 1)}
+def test_a_lead_learns_whose_ratings_the_results_give_away(sqlite_engine, agreed, warned):
+    words = agreed.split()
+    with database.writing(sqlite_engine) as session:
+        study, _, people = new_study(session, items=1, annotators=len(words))
+        for who in people:
+            submit(session, study, who, full_answers())
+        sharing = {who.pseudonym: word for who, word in zip(people, words, strict=True)}
 
-    assert bool(Covered(names, frozenset(), sharing).caution) == warned
+        assert bool(replace(covered(session, study), sharing=sharing).caution) == warned

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pandas as pd
 from sqlalchemy import select
 from sqlmodel import Session
 
+from triptych.results.frame.counted import counted_ratings, kinds_by_default
 from triptych.results.frame.loading import membership_of
-from triptych.results.frame.model import Frame
-from triptych.results.frame.upkeep import with_annotators_called
+from triptych.results.frame.model import Counted, Frame
+from triptych.results.frame.upkeep import build_frame, with_annotators_called
 from triptych.stats.numbers import counted
 from triptych.storage.events import EventKind
 from triptych.storage.models import SEEN, Assignment, Event, EventDetail, Kind, Membership, Person, Study
@@ -29,14 +29,15 @@ JUDGE, ANNOTATOR = "Judge", "Annotator"
 class Covered:
     """names: pseudonym → name in the archive, for everybody who has not withdrawn. left: pseudonyms of those who have.
 
-    sharing: pseudonym → what they agreed to; data that no person gave may be published completely. groups: pseudonym →
-    their declared group.
+    sharing: pseudonym → what they agreed to; data that no person gave may be published completely. whole: the frame
+    with everybody. scope: which of its ratings the archive's results count.
     """
 
     names: Mapping[str, str]
     left: frozenset[str]
     sharing: Mapping[str, Sharing]
-    groups: Mapping[str, str] = field(default_factory=dict)
+    whole: Frame
+    scope: Counted
 
     @cached_property
     def annotators(self) -> frozenset[str]:
@@ -54,42 +55,56 @@ class Covered:
     @property
     def caution(self) -> str:
         """A warning for the lead before publishing the archive; "" if none is needed."""
-        own = len(self._only_in_results)
-        if not 0 < own < MIN_HIDING_PEOPLE:
+        fewest = self._fewest_hidden({})
+        if fewest >= MIN_HIDING_PEOPLE:
             return ""
         return (
-            f"Of {counted(own, 'annotator')} only the results may be published. With so few, their own means can be "
-            f"read in the results or computed from them."
+            f"In some results, the ratings of only {counted(fewest, 'annotator')} may not be published individually. "
+            f"With so few, their own means can be read in the results or computed from them."
         )
 
-    @property
+    @cached_property
     def shows_groups(self) -> bool:
         """Whether results by group may be published.
 
         All groups or none: the results over all annotators less those of the other groups are those of the last.
         """
-        own = Counter(self.groups.get(pseudonym) for pseudonym in self._only_in_results)
-        return min(own.values(), default=MIN_HIDING_PEOPLE) >= MIN_HIDING_PEOPLE
+        return self._fewest_hidden(self.groups) >= MIN_HIDING_PEOPLE
 
     @property
-    def _only_in_results(self) -> list[str]:
-        return [pseudonym for pseudonym in self.names if self.sharing[pseudonym] not in ONE_BY_ONE]
+    def groups(self) -> Mapping[str, str]:
+        """Pseudonym → their declared group."""
+        return self.whole.settings.annotator_groups
 
-    def frame(self, frame: Frame) -> Frame:
-        """The frame without people who have left, with the archive's names."""
-        shown = self.groups if self.shows_groups else {}
-        groups = {who: group for who, group in shown.items() if who not in self.left}
-        staying = replace(
-            frame,
-            work=self._staying(frame.work),
-            ratings=self._staying(frame.ratings),
-            settings=frame.settings.model_copy(update={"annotator_groups": groups}),
+    def _fewest_hidden(self, groups: Mapping[str, str]) -> int:
+        """Of the people in results only: the fewest with ratings in the same group of one criterion and system."""
+        given = counted_ratings(self._staying, self.scope)
+        given = given[~given["missing"] & ~given["annotator"].map(self.of_ratings).astype(bool)]
+        group = given["annotator"].map(lambda who: groups.get(who, ""))
+        sharing = given.groupby(["criterion", "system", group.astype(str).rename("group")], observed=True)["annotator"]
+        return int(sharing.nunique().min()) if len(given) else MIN_HIDING_PEOPLE
+
+    @cached_property
+    def _staying(self) -> Frame:
+        """The frame without people who have left."""
+        groups = {who: group for who, group in self.groups.items() if who not in self.left}
+        return replace(
+            self.whole,
+            work=self._rows_staying(self.whole.work),
+            ratings=self._rows_staying(self.whole.ratings),
+            settings=self.whole.settings.model_copy(update={"annotator_groups": groups}),
         )
-        return with_annotators_called(staying, self.names, "archived")
 
-    def _staying(self, rows: pd.DataFrame) -> pd.DataFrame:
+    def _rows_staying(self, rows: pd.DataFrame) -> pd.DataFrame:
         stays = rows[~rows["annotator"].isin(self.left)].reset_index(drop=True)
         return stays.assign(annotator=stays["annotator"].cat.remove_unused_categories())
+
+    @property
+    def frame(self) -> Frame:
+        """The frame of the archive's results, with the archive's names."""
+        groups = self._staying.settings.annotator_groups if self.shows_groups else {}
+        settings = self._staying.settings.model_copy(update={"annotator_groups": groups})
+        return with_annotators_called(replace(self._staying, settings=settings), self.names, "archived")
 
     def sentences(self) -> Iterator[str]:
         """What the archive contains about the annotators, and why not more."""
@@ -102,9 +117,9 @@ class Covered:
             "texts": "agreed to the publication of their ratings, highlights and texts, or are not people.",
             "ratings": "agreed to the publication of their ratings and highlights; their texts are not included.",
             "nothing": "agreed to the publication of results over all annotators only: their ratings count in the "
-            "results, but are not included individually.",
-            "not_asked": "were not asked what may be published: their ratings count in the results, but are not "
-            "included individually.",
+            "results unless excluded, but are not included individually.",
+            "not_asked": "were not asked what may be published: their ratings count in the results unless excluded, "
+            "but are not included individually.",
         }
         yield from (f"{people[sharing]} {words[sharing]}" for sharing in people)
         yield "Anyone who withdrew or was erased before this archive was made is in no file and in no number."
@@ -134,8 +149,7 @@ def covered(session: Session, study: Study) -> Covered:
         here = [person.pseudonym for person in people if person.kind in of_kind and person.withdrawn_at is None]
         names |= {pseudonym: f"{noun} {number}" for number, pseudonym in enumerate(here, 1)}
     agreed = _agreed(session, study)
-    settings = settings_of(study)
-    current = settings.consent
+    current = settings_of(study).consent
     sharing: dict[str, Sharing] = {}
     for pseudonym, kind, version, _ in people:
         if kind != Kind.human:
@@ -145,7 +159,8 @@ def covered(session: Session, study: Study) -> Covered:
         else:
             sharing[pseudonym] = agreed.get((pseudonym, version), "not_asked")
     left = frozenset(person.pseudonym for person in people if person.withdrawn_at is not None)
-    return Covered(names, left, sharing, settings.annotator_groups)
+    scope = Counted(kinds_by_default(study))
+    return Covered(names, left, sharing, build_frame(session, study), scope)
 
 
 def _agreed(session: Session, study: Study) -> dict[tuple[str, str | None], Sharing]:

@@ -34,9 +34,6 @@ from triptych.reports.cells import Table
 from triptych.reports.html import ReportSection, TitledText
 from triptych.reports.numbers import HEADER, Book
 from triptych.results.caveats import caveats
-from triptych.results.frame.counted import kinds_by_default
-from triptych.results.frame.model import Counted
-from triptych.results.frame.upkeep import build_frame
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.warnings import Finding
 from triptych.stats.analysis.statistics import Number
@@ -146,8 +143,7 @@ def _parts(session: Session, study: Study, choice: ArchiveChoice) -> _Parts:
     people = content.people
     names = system_names(session, study)
     shown = {code: f"System {code}" for code in names} if content.finished.blind else names
-    frame = people.frame(build_frame(session, study))
-    analysis = StudyAnalysis(frame, Counted(kinds_by_default(study)), shown)
+    analysis = StudyAnalysis(people.frame, people.scope, shown)
     numbers = tuple(number for number in Book.of(analysis).numbers if not _is_about_one(number, people.annotators))
     book = Book(numbers, {number.place: number for number in numbers})
     about_one = (*people.names, *people.left, *people.annotators)
