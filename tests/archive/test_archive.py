@@ -13,8 +13,8 @@ from unittest.mock import patch
 
 import pytest
 from helpers.ratings import submit
-from helpers.reports import SECRET_WORDS, opened, some_answers
-from helpers.studies import SMALL_RUBRIC, SYSTEMS, add_person, draft_items, join, sure
+from helpers.reports import SECRET_WORDS, new_study, opened, some_answers
+from helpers.studies import SMALL_RUBRIC, SYSTEMS, add_person, draft_items, full_answers, join, sure
 from sqlalchemy import select, update
 
 from triptych.annotate import exclusions
@@ -27,6 +27,7 @@ from triptych.formats.ratings.assemble import assemble
 from triptych.operations.verify import verify
 from triptych.people import joining
 from triptych.privacy import erasure, withdrawal
+from triptych.results.looking import log_look
 from triptych.storage import database
 from triptych.storage.models import (
     Assignment,
@@ -277,6 +278,22 @@ def test_an_archive_tells_that_one_annotator_decides(sqlite_engine):
         page = archive_study(session, study, PLAIN, "given", "command line").files["results.html"].decode()
     assert "without one annotator the difference of System 2 and System 1 turns around" in page
     assert "2 findings about single annotators are left out." in page
+
+
+def test_an_archive_of_a_complete_study_stays_complete_without_leavers(sqlite_engine):
+    """Their work was left out, but not their places: a look made it a study closed early, with a stricter bound."""
+    with database.writing(sqlite_engine) as session:
+        study, lead, people = new_study(session, items=2, annotators=3)
+        for who in people * 2:
+            submit(session, study, who, full_answers())
+        log_look(session, study, 2, 2, lead.pseudonym)
+        lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
+        assert withdrawal.withdraw(session, study, people[0].pseudonym, people[0].pseudonym) == "keep"
+        archive = archive_study(session, study, PLAIN, "given", "command line")
+
+    page = archive.files["results.html"].decode()
+    assert "1 person opened results in the app on 1 day before collection ended." in page
+    assert not re.search(r"closed early|ended early|[Ii]nterim", page)
 
 
 def test_a_study_with_an_archive_is_still_proved(sqlite_engine, make_study):

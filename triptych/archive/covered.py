@@ -11,6 +11,7 @@ import pandas as pd
 from sqlalchemy import select
 from sqlmodel import Session
 
+from triptych.results.frame import collection
 from triptych.results.frame.counted import counted_ratings, kinds_by_default
 from triptych.results.frame.loading import membership_of
 from triptych.results.frame.model import Counted, Frame
@@ -86,12 +87,14 @@ class Covered:
 
     @cached_property
     def _staying(self) -> Frame:
-        """The frame without people who have left."""
+        """The frame without people who have left, and without their places in the plan."""
+        work, ratings = self.whole.work, self.whole.ratings
         groups = {who: group for who, group in self.groups.items() if who not in self.left}
         return replace(
             self.whole,
-            work=self._rows_staying(self.whole.work),
-            ratings=self._rows_staying(self.whole.ratings),
+            work=self._rows_staying(work),
+            ratings=self._rows_staying(ratings),
+            planned=collection.without(self.whole.planned, work[work["annotator"].isin(self.left)]),
             settings=self.whole.settings.model_copy(update={"annotator_groups": groups}),
         )
 

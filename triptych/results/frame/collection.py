@@ -159,15 +159,9 @@ def is_about_collection(news: Iterable[Event]) -> bool:
 
 
 def collection(planned: Planned, work: pd.DataFrame, declaration: Preregistration) -> Collected:
-    """The state of collection; work: table of the study's frame.
-
-    In a closed study, annotations by annotators who were excluded later still count as received.
-    """
-    excluded = work["excluded"] & (work["annotator"].isin(planned.excluded) | (not planned.closed))
-    in_place = work["in_place"] & ~excluded
-    left_out = work["item"].isin(planned.left_out)
-    filled = int((in_place & ~left_out).sum())
-    dropped = max(0, planned.dropped - int((in_place & left_out).sum()))
+    """The state of collection; work: table of the study's frame."""
+    filled, in_left_out = _filled(planned, work)
+    dropped = max(0, planned.dropped - in_left_out)
     over = filled >= planned.places and (planned.closed or not declaration.stop_rule)
     over = over or (planned.closed and not planned.looks)
     bound = CLEAR if over else declaration.interim_bound
@@ -179,6 +173,23 @@ def collection(planned: Planned, work: pd.DataFrame, declaration: Preregistratio
         _sentences(numbers, replace(planned, looks=looks, dropped=dropped), bool(declaration.stop_rule))
     )
     return Collected(**{**vars(numbers), "sentence": sentences})
+
+
+def without(planned: Planned, work: pd.DataFrame) -> Planned:
+    """The planned collection without the places that these rows of work fill."""
+    filled, in_left_out = _filled(planned, work)
+    return replace(planned, places=planned.places - filled, dropped=planned.dropped - in_left_out)
+
+
+def _filled(planned: Planned, work: pd.DataFrame) -> tuple[int, int]:
+    """How many planned places are filled, of items that are counted and of those left out.
+
+    In a closed study, annotations by annotators who were excluded later still count as received.
+    """
+    excluded = work["excluded"] & (work["annotator"].isin(planned.excluded) | (not planned.closed))
+    in_place = work["in_place"] & ~excluded
+    left_out = work["item"].isin(planned.left_out)
+    return int((in_place & ~left_out).sum()), int((in_place & left_out).sum())
 
 
 def _sentences(numbers: Collected, planned: Planned, stop_rule: bool) -> Iterator[str]:
