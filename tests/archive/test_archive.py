@@ -32,6 +32,8 @@ from triptych.storage import database
 from triptych.storage.models import (
     Assignment,
     Candidate,
+    Explanation,
+    Highlight,
     Item,
     Person,
     Rating,
@@ -234,6 +236,28 @@ def test_texts_are_released_as_they_were_read(world):
     ):
         with pytest.raises(refusal, match="list of texts"):
             made(world, ArchiveChoice("CC0", release=file))
+
+
+def test_own_reasons_and_quotes_of_imports_are_texts_to_review(world):
+    """They were published unread, also of people who agreed to the publication of their ratings only."""
+    engine, study = world
+    with patch.object(make, "figures_by_criterion", return_value={}), database.writing(engine) as session:
+        here = lifecycle.by_slug(session, study.slug)
+        # as an import stores what the rubric and the text do not have
+        session.execute(update(Explanation).values(reasons=["rude", f"because {SECRET_WORDS}"]))
+        session.execute(update(Highlight).values(start=None, end=None, quote=f"rather {SECRET_WORDS}"))
+        listing, _ = texts_to_read(session, here, False)
+        unread = archive_study(session, here, PLAIN, "given", "command line")
+        review = ArchiveChoice("CC0", release=listing)
+        reviewed = archive_study(session, here, review, "given too", "command line")
+        session.rollback()
+
+    assert SECRET_WORDS not in b"".join(unread.files.values()).decode()
+    assert {row["reasons"] for row in rows(unread, "ratings.csv")} == {"", "rude"}
+    texts = {(row["annotator"], row["what"], row["text"]) for row in rows(reviewed, "texts.csv")}
+    assert len({annotator for annotator, *_ in texts}) == 1
+    own = {("reason", f"because {SECRET_WORDS}"), ("quote", f"rather {SECRET_WORDS}")}
+    assert own < {(what, text) for _, what, text in texts}
 
 
 def test_an_archive_is_logged_and_named_when_somebody_leaves(world):

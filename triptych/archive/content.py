@@ -26,6 +26,7 @@ from triptych.formats.writers.model import (
     FinishedRating,
 )
 from triptych.formats.writers.tables import ITEMS
+from triptych.privacy import scrub
 from triptych.storage.models import Assignment, Study, System
 
 RATINGS_HEADER = (
@@ -40,7 +41,9 @@ ALTERED = "The list of texts does not match the study's current texts: write it 
 
 
 class FreeText(NamedTuple):
-    """A text by an annotator. what: explanation, highlight comment or note; about: the criterion or the label."""
+    """A text by an annotator. what: explanation, reason (an imported one that the rubric does not offer), highlight
+    comment, quote (an imported one that is not in the text) or note; about: the criterion or the label.
+    """
 
     what: str
     item_id: str
@@ -125,11 +128,15 @@ def content_of(session: Session, study: Study, blind: bool) -> Content:
     systems = _systems(session, study, finished, blind)
     noted = select(Assignment.id, Assignment.note).where(Assignment.study_id == study.id, Assignment.note.is_not(None))
     notes = dict(map(tuple, session.execute(noted)))
-    items, texts = [], []
+    rubric_words = scrub.words_of(finished.rubric)
+    items: list[FinishedItem] = []
+    texts: list[FreeText] = []
     for item in finished.items(MAIN_WORK):
         shown = _item(item, people, systems)
-        items.append(replace(shown, annotations=tuple(map(_without_texts, shown.annotations))))
-        texts += [text for work in shown.annotations for text in _texts(shown.item_id, work, people, notes)]
+        items.append(replace(shown, annotations=tuple(_without_texts(w, rubric_words) for w in shown.annotations)))
+        for work in shown.annotations:
+            if work.annotator in people.writers:
+                texts += _texts(shown.item_id, work, notes, rubric_words)
     shown_systems = {code: systems[name] for code, name in finished.systems.items()}
     hidden = finished.blind or blind
     public = replace(finished, annotators=tuple(people.names.values()), systems=shown_systems, blind=hidden)
@@ -160,38 +167,41 @@ def _number(name: str) -> tuple[str, int]:
 
 def _annotation(work: FinishedAnnotation, people: Covered, systems: Mapping[str, str]) -> FinishedAnnotation:
     slots = [replace(slot, system=systems.get(slot.system, "")) for slot in work.slots]
-    renamed = replace(work, annotator=people.names[work.annotator], slots=tuple(slots), exclusion_reason=None)
-    return renamed if renamed.annotator in people.writers else _without_texts(renamed)
+    return replace(work, annotator=people.names[work.annotator], slots=tuple(slots), exclusion_reason=None)
 
 
-def _without_texts(work: FinishedAnnotation) -> FinishedAnnotation:
+def _without_texts(work: FinishedAnnotation, rubric_words: frozenset[str]) -> FinishedAnnotation:
+    def plain(ratings: Sequence[FinishedRating]) -> tuple[FinishedRating, ...]:
+        offered = (tuple(reason for reason in rating.reasons if reason in rubric_words) for rating in ratings)
+        return tuple(replace(r, explanation="", reasons=reasons) for r, reasons in zip(ratings, offered, strict=True))
+
     slots = [
-        replace(slot, ratings=_plain(slot.ratings), highlights=tuple(map(_uncommented, slot.highlights)))
+        replace(slot, ratings=plain(slot.ratings), highlights=tuple(map(_wordless, slot.highlights)))
         for slot in work.slots
     ]
-    marks = tuple(map(_uncommented, work.in_context))
-    return replace(work, slots=tuple(slots), about_item=_plain(work.about_item), in_context=marks)
+    marks = tuple(map(_wordless, work.in_context))
+    return replace(work, slots=tuple(slots), about_item=plain(work.about_item), in_context=marks)
 
 
-def _plain(ratings: Sequence[FinishedRating]) -> tuple[FinishedRating, ...]:
-    return tuple(replace(rating, explanation="") for rating in ratings)
+def _wordless(mark: FinishedHighlight) -> FinishedHighlight:
+    return replace(mark, comment="", quote="" if mark.start is None else mark.quote)
 
 
-def _uncommented(mark: FinishedHighlight) -> FinishedHighlight:
-    return replace(mark, comment="")
-
-
-def _texts(item: str, work: FinishedAnnotation, people: Covered, notes: Mapping[int, str]) -> Iterator[FreeText]:
-    """The annotator's texts, if consent covers them."""
-    if work.annotator not in people.writers:
-        return
+def _texts(
+    item: str, work: FinishedAnnotation, notes: Mapping[int, str], rubric_words: frozenset[str]
+) -> Iterator[FreeText]:
+    """The annotator's texts."""
     who = work.annotator
     for system, ratings in (("", work.about_item), *((slot.system, slot.ratings) for slot in work.slots)):
         for rating in ratings:
             if rating.explanation:
                 yield FreeText("explanation", item, system, rating.criterion, who, rating.explanation)
+            own_reasons = (reason for reason in rating.reasons if reason not in rubric_words)
+            yield from (FreeText("reason", item, system, rating.criterion, who, reason) for reason in own_reasons)
     for slot, mark in work.highlights:
-        if mark.comment:
-            yield FreeText("highlight comment", item, slot.system if slot else "", mark.label, who, mark.comment)
+        quote = mark.quote if mark.start is None else ""
+        for what, text in (("highlight comment", mark.comment), ("quote", quote)):
+            if text:
+                yield FreeText(what, item, slot.system if slot else "", mark.label, who, text)
     if note := notes.get(work.number):
         yield FreeText("note", item, "", "", who, note)

@@ -62,7 +62,7 @@ TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.+]+")
 
 def forget_words(session: Session, study: Study, person: Person) -> None:
     """Delete every text by this person, or by leads about them, from the study's tables and log."""
-    rubric_words = _words_of(lifecycle.design_of(session, study).rubric)
+    rubric_words = words_of(lifecycle.design_of(session, study).rubric)
     _forget_texts(session, study, person, rubric_words)
     _forget_what_was_logged(session, study, person, rubric_words)
     part = (Membership.study_id == study.id) & (Membership.person_id == person.id)
@@ -115,7 +115,7 @@ def _forget_what_was_logged(session: Session, study: Study, person: Person, rubr
     session.execute(deletion.execution_options(synchronize_session=False))
 
 
-def _words_of(rubric: Rubric) -> frozenset[str]:
+def words_of(rubric: Rubric) -> frozenset[str]:
     """All texts that come from the rubric or the app, not from an annotator."""
     texts = set(_texts(rubric.model_dump(mode="json")))
     return frozenset({*texts, *AssignmentState, *Purpose, ""})
