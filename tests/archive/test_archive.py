@@ -17,7 +17,7 @@ from helpers.reports import SECRET_WORDS, new_study, opened, some_answers
 from helpers.studies import SMALL_RUBRIC, SYSTEMS, add_person, draft_items, full_answers, join, sure
 from sqlalchemy import select, update
 
-from triptych.annotate import exclusions
+from triptych.annotate import exclusions, onboarding
 from triptych.archive import make
 from triptych.archive.make import ArchiveChoice, archive_study, texts_to_read
 from triptych.errors import Conflict, ImportRefused, NotAllowed
@@ -41,7 +41,7 @@ from triptych.storage.models import (
     StoredCriterion,
     StudyState,
 )
-from triptych.study import annotator_groups, lifecycle
+from triptych.study import annotator_groups, design, lifecycle
 from triptych.study.persons import Who
 from triptych.study.settings import changed, settings_of, stored
 
@@ -130,6 +130,26 @@ def test_only_who_agreed_is_there_one_by_one(world):
     results = rows(archive, "results.csv")
     assert [r["value"] for r in results if (r["part"], r["statistic"]) == ("study", "annotators")] == ["5"]  # one left
     assert not [r for r in results if "Annotator" in r["system"] + r["baseline"]]
+
+
+@pytest.mark.parametrize("sharing", ["not_asked", "texts"])
+def test_who_declined_a_later_text_is_not_published_individually(sqlite_engine, sharing):
+    with database.writing(sqlite_engine) as session:
+        study, lead, (who,) = new_study(session, items=1, annotators=1)
+        study.settings = stored(changed(study, consent={"text": "Agree?", "sharing": sharing}))
+        session.flush()
+        joining.consent(session, study, who, settings_of(study).consent.version)
+        submit(session, study, who, some_answers(random.Random(3)))
+        later = {"consent": {"text": "A company gets the data.", "sharing": "texts"}}
+        design.amend(session, study, design.Parts(settings=later), "Funding.", lead.pseudonym)
+        onboarding.refuse(session, study, who)
+        lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
+        listing, number = texts_to_read(session, study, False)
+        archive = archive_study(session, study, PLAIN, "given", "command line")
+
+    assert number == 0 and SECRET_WORDS not in listing.decode()
+    assert not rows(archive, "ratings.csv")
+    assert "or declined a later consent text" in archive.files["index.html"].decode()
 
 
 @pytest.mark.parametrize("small", [("results",), ("silent", "unasked"), ("results", "rater")])

@@ -11,6 +11,7 @@ import pandas as pd
 from sqlalchemy import select
 from sqlmodel import Session
 
+from triptych.annotate.onboarding import SCREENED_OUT
 from triptych.results.frame import collection
 from triptych.results.frame.counted import counted_ratings, kinds_by_default
 from triptych.results.frame.loading import membership_of
@@ -119,8 +120,8 @@ class Covered:
         words = {
             "texts": "agreed to the publication of their ratings, highlights and texts, or are not people.",
             "ratings": "agreed to the publication of their ratings and highlights; their texts are not included.",
-            "nothing": "agreed to the publication of results over all annotators only: their ratings count in the "
-            "results unless excluded, but are not included individually.",
+            "nothing": "agreed to the publication of results over all annotators only, or declined a later consent "
+            "text: their ratings count in the results unless excluded, but are not included individually.",
             "not_asked": "were not asked what may be published: their ratings count in the results unless excluded, "
             "but are not included individually.",
         }
@@ -137,7 +138,13 @@ class Covered:
 def covered(session: Session, study: Study) -> Covered:
     """Everybody with finished work in the study. Their numbers do not follow the order of joining."""
     query = (
-        select(Person.pseudonym, Person.kind, Membership.consent_version, Membership.withdrawn_at)
+        select(
+            Person.pseudonym,
+            Person.kind,
+            Membership.consent_version,
+            Membership.withdrawn_at,
+            Membership.turned_away_as,
+        )
         .join(Assignment, Assignment.person_id == Person.id)
         .outerjoin(Membership, membership_of())
         .where(Assignment.study_id == study.id, Assignment.state.in_(SEEN))
@@ -154,9 +161,11 @@ def covered(session: Session, study: Study) -> Covered:
     agreed = _agreed(session, study)
     current = settings_of(study).consent
     sharing: dict[str, Sharing] = {}
-    for pseudonym, kind, version, _ in people:
+    for pseudonym, kind, version, _, turned_away_as in people:
         if kind != Kind.human:
             sharing[pseudonym] = "texts"
+        elif turned_away_as == SCREENED_OUT:  # they declined a later text
+            sharing[pseudonym] = "nothing"
         elif version == current.version:
             sharing[pseudonym] = current.sharing
         else:
