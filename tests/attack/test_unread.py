@@ -92,6 +92,19 @@ def test_a_connection_that_reads_slowly_gets_everything(monkeypatch):
     assert run(attempt()) > len(ANSWER)
 
 
+def test_the_kernel_takes_little_that_nobody_reads():
+    """For a proxy it took megabytes, and more only after a third was read, so that its slow readers seemed to stop."""
+
+    async def attempt() -> int:
+        async with asked(REQUESTS["an answer"]) as (_, state):
+            await until(lambda: state.connections)
+            connection = next(iter(state.connections))
+            await until(connection.transport.get_write_buffer_size)
+            return connection.transport.get_write_buffer_size()
+
+    assert run(attempt()) > len(ANSWER) - 2**20
+
+
 def test_an_account_over_its_connections_frees_one_that_reads_nothing(monkeypatch):
     """Ended as the oldest, it was counted no more and stayed open, as its reader did not take the rest."""
     monkeypatch.setattr(heads, "READ_SECONDS", 0.1)

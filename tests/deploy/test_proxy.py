@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+import streamlit
 from stack import Proxy
 
 from bench.server import running_app
@@ -34,12 +35,12 @@ def proxy(tmp_path_factory, forked) -> Iterator[Proxy]:
             yield running
 
 
-def bytes_kept(folder: Path) -> int:
-    """Bytes that nginx has on its disk of what it receives, in files without a name."""
+def bytes_kept(folder: Path, direction: str = "client_body") -> int:
+    """Bytes that nginx has on its disk of bodies or (`proxy`) of answers, in files without a name."""
     master = (folder / "pid").read_text().strip()
     workers = Path(f"/proc/{master}/task/{master}/children").read_text().split()
     opened = [link for worker in workers for link in Path(f"/proc/{worker}/fd").iterdir()]
-    return sum(link.stat().st_size for link in opened if str(folder / "client_body") in str(link.readlink()))
+    return sum(link.stat().st_size for link in opened if str(folder / direction) in str(link.readlink()))
 
 
 def sent(proxy: Proxy, method: str, path: str, length: int, megabytes: int) -> tuple[int, int]:
@@ -129,3 +130,18 @@ def test_a_strangers_file_is_refused_and_never_kept(proxy, method, path):
 
     assert status in (403, 413, 502, 0)
     assert most < MB
+
+
+def test_an_unread_answer_is_never_kept(proxy):
+    """Of a script longer than the buffers of both connections."""
+    scripts = (Path(streamlit.__file__).parent / "static" / "static" / "js").iterdir()
+    path = f"/static/js/{max(scripts, key=lambda script: script.stat().st_size).name}"
+    with socket.socket() as plain:
+        plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        plain.connect(("127.0.0.1", proxy.port))
+        with proxy.trust().wrap_socket(plain, server_hostname="127.0.0.1") as connection:
+            connection.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{proxy.port}\r\n\r\n".encode())
+            assert b" 200 " in connection.recv(64)
+            assert proxy.get(path).status == 200  # by the worker that passes on the other one
+
+            assert bytes_kept(proxy.folder, "proxy") == 0

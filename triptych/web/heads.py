@@ -8,6 +8,7 @@ all memory, and each piece would be copied with everything before it, so that no
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections import defaultdict
 from typing import Any
 
@@ -50,6 +51,11 @@ class UnreadLimit(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
+        # the kernel would take megabytes for a proxy on this machine, and more of them only after a third was read: at
+        # 20 KB a second that is over a minute
+        tcp = transport.get_extra_info("socket")
+        if hasattr(socket, "TCP_NOTSENT_LOWAT") and tcp is not None and tcp.family != socket.AF_UNIX:
+            tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, LEAST_READ)
         if self.transport.get_write_buffer_size():  # of an answer before the handshake of a websocket
             self._look_again()
 
