@@ -4,7 +4,8 @@
 REVOKE CREATE ON SCHEMA public FROM PUBLIC;
 GRANT USAGE ON SCHEMA public TO triptych_app;
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO triptych_app;
-GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO triptych_app;
+-- UPDATE: an imported study brings its row numbers, after which the next ones follow
+GRANT USAGE, SELECT, UPDATE ON ALL SEQUENCES IN SCHEMA public TO triptych_app;
 -- the event log is append only, for the database too
 REVOKE UPDATE, DELETE ON event FROM triptych_app;
 REVOKE INSERT, UPDATE, DELETE ON alembic_version FROM triptych_app;

@@ -10,6 +10,7 @@ import signal
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
+from functools import partial
 
 import aiohttp
 import pytest
@@ -19,7 +20,7 @@ from stack import APP, FILES, OWNER, SECRET, Stack, Visitor, check_stored, comma
 
 from bench.client import our_headers
 from bench.server import free_port, start_server
-from triptych.people import logins
+from triptych.people import accounts, logins
 from triptych.storage import database, wiping
 from triptych.storage.models import Person
 from triptych.storage.unavailable import UNREACHABLE
@@ -346,6 +347,29 @@ def test_a_study_moves_between_a_machine_and_a_server(stack, tmp_path):
     assert OWNER not in output
     assert "every row matches it" in command("data", "verify", **second)
     assert "No problem found" in command("server", "doctor", **second)
+
+
+def test_a_study_is_imported_with_the_rights_of_the_app(stack, tmp_path):
+    command("study", "export", stack.world.slug, f"{tmp_path / 'study.zip'}", **stack.env())
+    cluster = stack.cluster
+    shell("createdb -T template0 -O triptych_owner third", cluster.administering())
+    owner = cluster.url("triptych_owner", "third", OWNER)
+    command("data", "migrate", TRIPTYCH_DATABASE_URL=owner, TRIPTYCH_SECRET=SECRET)
+    cluster.psql("rights.sql", "triptych_owner", "third", OWNER)
+    engine = database.open_engine(cluster.url("triptych_app", "third", APP, "postgresql+psycopg"))
+    with database.writing(engine) as session:
+        accounts.create_lead(session, "Dr Third", "a passcode of the third")
+    engine.dispose()
+    third = {**stack.env(), "TRIPTYCH_DATABASE_URL": cluster.url("triptych_app", "third", APP)}
+    bring = partial(command, "study", "import", f"{tmp_path / 'study.zip'}", "Dr Third", **third)
+    revoke = "REVOKE UPDATE ON ALL SEQUENCES IN SCHEMA public FROM triptych_app"  # as in an earlier rights.sql
+    run([cluster.program("psql"), "-q", "-c", revoke, owner])
+
+    with pytest.raises(AssertionError, match=r"must run docs/deploy/rights\.sql again: permission denied"):
+        bring()
+    cluster.psql("rights.sql", "triptych_owner", "third", OWNER)
+    assert stack.world.slug in bring()
+    assert "every row matches it" in command("data", "verify", **third)
 
 
 def test_the_doctor_reports_a_wrong_password_and_nothing_else(stack):

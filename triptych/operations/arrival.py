@@ -48,6 +48,9 @@ SHORT_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,79}")
 SHORT_WAIT, USUAL_WAIT = "SET LOCAL lock_timeout = 200", "SET LOCAL lock_timeout = DEFAULT"  # ms
 MOST_TRIES = 50
 NOT_AVAILABLE = "55P03"  # PostgreSQL's state of a lock that was not granted in time
+NOT_PERMITTED = "42501"
+FOREIGN_ROW = "The file contains a row that cannot belong to a study"
+NO_RIGHTS = "The app lacks a right in the database; the owner of its tables must run docs/deploy/rights.sql again"
 DEMO = "The file holds a demo study, which all leads of an installation lead and may delete. Nothing was imported."
 FAR_APART = f"The file's row numbers are too far apart: more than {LARGEST_SPAN:,}. Nothing was imported."
 NO_NUMBERS = (
@@ -86,9 +89,8 @@ def arrive(session: Session, source: Engine, who: Who) -> Arrived:
         if is_unavailable(error):
             raise
         reason = str(error.orig).partition("\n")[0]
-        raise ImportRefused(
-            f"The file contains a row that cannot belong to a study: {reason}. Nothing was imported."
-        ) from error
+        fault = NO_RIGHTS if getattr(error.orig, "sqlstate", None) == NOT_PERMITTED else FOREIGN_ROW
+        raise ImportRefused(f"{fault}: {reason}. Nothing was imported.") from error
     except usable.UNUSABLE as error:
         reason = f"{error}".partition("\n")[0]
         raise ImportRefused(
@@ -165,13 +167,15 @@ def _shift(numbers: range, free: int) -> int:
 def _hold_still(session: Session) -> None:
     """Prevent others from using row numbers in the meantime; SQLite has only one writer anyway.
 
-    A writer may wait for a table that is held already, so each try ends before PostgreSQL finds a deadlock and ends one
-    of both. Raises DatabaseBusy.
+    The log needs no lock, and the app's role could get none (docs/deploy/rights.sql): the statement that appends to it
+    also writes the study's row. A writer may wait for a table that is held already, so each try ends before PostgreSQL
+    finds a deadlock and ends one of both. Raises DatabaseBusy.
     """
     new = session.connection()
     if new.dialect.name != "postgresql":
         return
-    names = ", ".join(new.dialect.identifier_preparer.quote(table.name) for table in move.TABLES)
+    held = [table.name for table in move.TABLES if table.name != Event.__tablename__]
+    names = ", ".join(map(new.dialect.identifier_preparer.quote, held))
     new.exec_driver_sql(SHORT_WAIT)
     for _ in range(MOST_TRIES):
         try:
