@@ -10,6 +10,7 @@ import re
 import socket
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -24,6 +25,7 @@ from triptych.cli import main as program
 from triptych.cli.commands import ENCODINGS, FORMER, RENAMED, TABLES, ZIPPED, LazyCommand, root
 from triptych.errors import NotAllowed, UnsafeDatabase
 from triptych.formats import decode
+from triptych.formats.model import MAX_BYTES
 from triptych.formats.writers import FORMATS
 from triptych.storage import database, host, private, schema
 from triptych.storage.database import writing
@@ -192,6 +194,22 @@ def test_ratings_and_rubrics_are_read_from_a_pipe(run):
     code, output, _ = run("rubric", "check", "-", "--json", piped=rubric)
     assert (code, json.loads(output)["rubrics"][0]["file"]) == (0, "-")
     assert run("rubric", "check", "-", piped="criteria: [")[0] == 2
+
+
+@pytest.mark.parametrize("words", [("study", "import-ratings", "L", "T"), ("rubric", "check")], ids=" ".join)
+def test_no_more_of_a_file_is_read_than_allowed(run, tmp_path, words):
+    """A file with a hole takes nothing in an archive and on the disk, and all of its size in memory."""
+    path = tmp_path / "large.csv"
+    with path.open("wb") as file:
+        file.truncate(3 * MAX_BYTES)
+    tracemalloc.start()
+    code, _, complaint = run(*words, str(path))
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert code == 2
+    assert re.search("has more than 100 MB. Split it|a rubric has at most 200,000", complaint)
+    assert most < 2 * MAX_BYTES
 
 
 def test_a_fault_of_the_program_has_its_own_code(run, monkeypatch, sqlite_engine):

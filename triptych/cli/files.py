@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from triptych.cli.output import Reply
 from triptych.errors import ImportRefused, InvalidRubric
 from triptych.formats import ItemFile, ReadOptions, join_files, read_items
 from triptych.formats.decode import recoded
+from triptych.formats.model import MAX_BYTES
 from triptych.rubric.files import read_rubric, shipped_rubrics
 from triptych.storage import outputs, working
 
@@ -41,12 +42,18 @@ def rubric_text(name: str) -> str:
 
 
 def read(path: str, encoding: str | None = None) -> bytes:
-    """A file's bytes; a text that is not UTF-8 is decoded with the confirmed encoding. Raises ImportRefused."""
+    """A file's bytes; a text that is not UTF-8 is decoded with the confirmed encoding. Raises ImportRefused.
+
+    A file may be endless, or claim a size that it does not have on the disk, so no more is read than one may have.
+    """
     try:
-        data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-        return recoded(data, encoding) if encoding else data
+        with nullcontext(sys.stdin.buffer) if path == "-" else Path(path).open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise ImportRefused(f"{path} cannot be read: {error.strerror}.") from error
+    if len(data) > MAX_BYTES:
+        raise ImportRefused(f"{path} has more than {MAX_BYTES // 2**20} MB. Split it.")
+    return recoded(data, encoding) if encoding else data
 
 
 @contextmanager

@@ -20,6 +20,7 @@ Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 MAX_UPLOAD = 20 * 2**20
+MAX_BYTES = 100 * 2**20  # of any file: a million ratings, one in a row, as CSV
 COLUMN_TWICE = "Two columns are called '{name}'. Give each column a different name."
 MAX_COLUMNS = 200
 MAX_ROWS = 400_000

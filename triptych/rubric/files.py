@@ -101,7 +101,7 @@ def read_sheet(text: str) -> RubricSheet:
 def _read(text: str) -> tuple[Any, Any]:
     """The document and its plain data. Raises InvalidRubric."""
     if len(text) > MAX_CHARACTERS:
-        raise InvalidRubric(f"{len(text):,} characters; a rubric has at most {MAX_CHARACTERS:,}.")
+        raise InvalidRubric(f"too many characters; a rubric has at most {MAX_CHARACTERS:,}.")
     try:
         document = yaml_text.load(text, MAX_PARTS)
         data = yaml_text.plain(document, MAX_REPEATED_PARTS)
@@ -213,9 +213,10 @@ def load_rubric(path: Path) -> Rubric:
 
 
 def read_rubric(path: Path) -> str:
-    """The YAML in a file. Raises InvalidRubric."""
+    """The YAML in a file, or as much of it as is too long for a rubric. Raises InvalidRubric."""
     try:
-        return path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8") as file:
+            return file.read(MAX_CHARACTERS + 1)
     except UnicodeDecodeError as error:
         raise InvalidRubric(f"{path.name}: cannot be read as UTF-8 text.") from error
     except OSError as error:

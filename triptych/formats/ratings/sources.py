@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from triptych.formats.layout import simple
-from triptych.formats.model import Contents, Findings, Json, JsonObject, ReadOptions, Record, Source
+from triptych.formats.model import MAX_BYTES, Contents, Findings, Json, JsonObject, ReadOptions, Record, Source
 from triptych.formats.readers import read_source
 from triptych.formats.values import clean
 
@@ -25,7 +25,7 @@ RATINGS = Contents(
     "item_id, system, annotator, criterion, value",
     _is_header,
     one_object=True,
-    most_bytes=100 * 2**20,  # a million ratings, one in a row
+    most_bytes=MAX_BYTES,
     most_lines=1_200_000,
 )
 
