@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from helpers.studies import personal_link, sure
+from helpers.studies import add_person, join, personal_link, sure
 
 from triptych.errors import NotAllowed
 from triptych.operations import backup
 from triptych.people import identities, invitations, links, logins, passcodes, roster, tokens, viewers
 from triptych.people.tokens import Scope
+from triptych.privacy import erasure
 from triptych.storage.database import open_engine, reading, writing
 from triptych.storage.models import Person, Role, Study
 
@@ -101,3 +102,36 @@ def test_on_a_new_machine_links_and_passcodes_work(sqlite_engine, lab, tmp_path)
         assert person(session, lead).passcode_hash == stored
     assert done.again == ()
     fresh.dispose()
+
+
+def test_nothing_that_ended_opens_after_two_restores(sqlite_engine, lab):
+    """A backup made too early knew neither the people nor the links that had ended, and the next restore brought both
+    back.
+    """
+    study, lead, _ = lab
+    too_early = backup.make(sqlite_engine)
+    with writing(sqlite_engine) as session:
+        study = session.get_one(Study, study.id)
+        leaver, disabled = (join(session, study, add_person(session, name)) for name in ("leaver", "disabled"))
+        for who in (leaver, disabled):
+            person(session, who).passcode_hash = passcodes.hash_passcode(OLD)
+            identities.give(session, who.pseudonym, f"{who.name}@uni.example")
+        ended = personal_link(session, study, "leaves")
+    right = backup.make(sqlite_engine)
+    with writing(sqlite_engine) as session:
+        study = session.get_one(Study, study.id)
+        links.end_links(session, links.invited(session, ended).id)
+        roster.disable(session, study, disabled.pseudonym, lead)
+        person(session, disabled).passcode_hash = new = passcodes.hash_passcode(NEW)
+        erasure.erase(session, study, leaver.pseudonym, sure(lead))
+
+    backups = (too_early, right, too_early, right)
+    restored = [backup.restore_as(sqlite_engine, made.name, sure(lead)) for made in backups]
+
+    assert [done.again for done in restored] == [(), (leaver.pseudonym,)] * 2
+    with reading(sqlite_engine) as session:
+        assert not link_opens(session, ended)
+        assert person(session, disabled).disabled_at
+        assert person(session, disabled).passcode_hash == new
+        assert person(session, leaver).passcode_hash is None
+        assert not identities.everybody(session)

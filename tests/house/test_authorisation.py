@@ -124,7 +124,8 @@ DOORS = {
         annotate.reservations.free_places
         annotate.reservations.free_workbook annotate.reservations.give_back_expired
         annotate.reservations.reserve annotate.reservations.reserve_for_workbook annotate.reservations.take_next
-        annotate.reservations.take_place exchange.import_ratings.write people.access_after_restore.keep_closed
+        annotate.reservations.take_place exchange.import_ratings.write operations.lasting.carry_over
+        people.access_after_restore.keep_closed
         people.accounts.new_person people.accounts.use_setup_ticket people.joining.annotator_called
         people.joining.enrol people.joining.join_open_study people.links.accept_as_lead people.links.end_links
         people.links.issue_link people.logins.end_logins people.logins.issue_ticket people.logins.mark_used

@@ -27,11 +27,11 @@ from sqlmodel import Session
 from triptych import clock, settings
 from triptych.errors import NotAllowed, NotFound, TriptychError, UnsafeDatabase
 from triptych.operations import verify
+from triptych.operations.lasting import Lasting, carry_over, lasting
 from triptych.people import roster
-from triptych.people.access_after_restore import WaysIn, keep_closed, ways_in
 from triptych.storage import database, events, foreign_parts, host, private, schema, sqlite_files, working, writes
-from triptych.storage.events import DEPARTURES, EventKind
-from triptych.storage.models import Event, Person, Role, Study
+from triptych.storage.events import EventKind
+from triptych.storage.models import Role, Study
 from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study.persons import Certainty, Who
 
@@ -47,7 +47,6 @@ ON_POSTGRES = (
     "explains how to check it and replace the old one."
 )
 PG_PASSWORD = "PGPASSWORD"  # noqa: S105 (a name)
-LEAVING = (*DEPARTURES, EventKind.lead_removed, EventKind.viewer_removed)
 
 
 class BackupFailed(TriptychError):
@@ -102,16 +101,12 @@ class Restored:
 
 @dataclass(frozen=True)
 class _Before:
-    """The state before a restore. left: event hash → person who was erased, removed, or withdrew.
-
-    is_damaged: `path` is the damaged database itself, moved aside, not a backup.
-    """
+    """The state before a restore. is_damaged: `path` is the damaged database itself, moved aside, not a backup."""
 
     path: Path | None = None
     heads: dict[str, Head] = field(default_factory=dict)
-    left: dict[str, str] = field(default_factory=dict)
     is_damaged: bool = False
-    ways_in: WaysIn = field(default_factory=WaysIn)
+    lasting: Lasting = field(default_factory=Lasting)
 
 
 BESIDE = TypeAdapter(_Beside)
@@ -213,8 +208,7 @@ def restore(engine: Engine, source: Path, actor: str, *, alone: bool = False) ->
                 with _put_back(current, before):
                     # logged before the database is replaced, so that an interrupted restore is in the log
                     with opened(part) as copy:
-                        again = _keep_out(copy, before)
-                        heads = _note(copy, source.name, before, actor)
+                        again, heads = _note(copy, source.name, before, actor)
                     sqlite_files.overwrite_sqlite(current, part)
     from triptych.results import texts  # pandas, which a backup need not wait for
     from triptych.results.frame import upkeep
@@ -408,17 +402,7 @@ def _state_before(engine: Engine, alone: bool) -> _Before:
         _rename(path, aside)
         return _Before(aside, is_damaged=True)
     with database.reading(engine) as session:
-        return _Before(saved.path, {head.slug: head for head in saved.heads}, _left(session), ways_in=ways_in(session))
-
-
-def _keep_out(copy: Engine, before: _Before) -> tuple[str, ...]:
-    """Revoke in a copy of the backup what was revoked since; returns people who had left since and are in it again."""
-    with Session(copy) as session:
-        recorded, present = _left(session), set(session.scalars(select(Person.pseudonym)))
-        again = sorted(present.intersection(person for event, person in before.left.items() if event not in recorded))
-        keep_closed(session, before.ways_in, again)
-        database.commit(session)
-    return tuple(again)
+        return _Before(saved.path, {head.slug: head for head in saved.heads}, lasting=lasting(session))
 
 
 def _is_whole(path: Path) -> bool:
@@ -449,18 +433,15 @@ def _put_back(engine: Engine, before: _Before) -> Iterator[None]:
         raise
 
 
-def _left(session: Session) -> dict[str, str]:
-    query = select(Event.hash, Event.subject).where(Event.kind.in_(LEAVING))
-    return {hashed: subject for hashed, subject in session.execute(query) if subject}
-
-
-def _note(copy: Engine, name: str, before: _Before, actor: str) -> tuple[Head, ...]:
-    """Log the restore in every study; returns the heads."""
+def _note(copy: Engine, name: str, before: _Before, actor: str) -> tuple[tuple[str, ...], tuple[Head, ...]]:
+    """Carry over what outlasts a restore, and log it in every study; returns people who had left, and the heads."""
     with Session(copy) as session:
-        for head, study in zip(heads_of(session), session.scalars(select(Study).order_by(Study.id)), strict=True):
+        heads = heads_of(session)
+        again = carry_over(session, before.lasting)
+        for head, study in zip(heads, session.scalars(select(Study).order_by(Study.id)), strict=True):
             left = before.heads.get(head.slug)
             old = None if left is None else {"number": left.number, "hash": left.hash}
             new = {"backup": name, "number": head.number}
             events.record(session, study.id, EventKind.restored_from_backup, actor, old=old, new=new)
         database.commit(session)
-        return heads_of(session)
+        return again, heads_of(session)
