@@ -29,7 +29,7 @@ SCHEDULE_NOTE = (
 RESTORE_NOTE = (
     "The backup replaces the database. Anything saved since is lost from it; a backup of the current state is made "
     "first. Everyone has to sign in again, scripts need new tokens, and personal links revoked since remain revoked. "
-    "Every study's log records the restore."
+    "Studies unblinded since remain unblinded. Every study's log records the restore."
 )
 COMMAND_NOTE = (
     "You can restore a backup on this page only with SQLite, and if you lead every study. Otherwise the administrator "

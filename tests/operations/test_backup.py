@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import threading
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,15 @@ from triptych import clock
 from triptych.errors import NotAllowed
 from triptych.operations import backup, verify
 from triptych.operations.backup import BackupFailed
-from triptych.people import accounts
+from triptych.people import accounts, roster
 from triptych.results import texts
 from triptych.results.frame.upkeep import build_frame, frame_of
+from triptych.results.looking import log_look
 from triptych.storage import database, events, sqlite_files
 from triptych.storage.database import reading, writing
 from triptych.storage.events import EventKind
-from triptych.storage.models import Event, Membership, Role, Setting, Study
+from triptych.storage.models import Event, Membership, Person, Role, Setting, Study
+from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.web.session import web_engine
 
@@ -124,6 +127,57 @@ def test_restoring_keeps_the_replaced_state_and_logs_it(sqlite_engine, lab):
     copy.dispose()
     with writing(sqlite_engine) as session:
         submit(session, session.get_one(Study, study.id), people[1])
+
+
+def collected(engine, slug: str) -> tuple[datetime | None, frozenset[tuple[str, str]], list[str], bool]:
+    """When the study was unblinded, who looked, its last kinds of events, and whether its rows match its log."""
+    with reading(engine) as session:
+        study = lifecycle.by_slug(session, slug)
+        looks = build_frame(session, study).planned
+        kinds = [event.kind for event in events.since(session, study.id, 0)][-3:]
+        return study.unblinded_at, looks.looks - looks.complete, kinds, verify.verify(session, study).holds
+
+
+def test_a_restore_forgets_no_look_and_no_unblinding(sqlite_engine, lab):
+    """A lead read interim results and names, restored, and collected on, with a report of a blind study."""
+    study, lead, people = lab
+    made = backup.make(sqlite_engine)
+    with writing(sqlite_engine) as session:
+        viewer = add_person(session, "viewer", Role.viewer).pseudonym
+        submit(session, study, people[1], full_answers(fluency=1))
+        log_look(session, study, filled=999, planned=999, actor=viewer)
+        lifecycle.unblind(session, session.get_one(Study, study.id), sure(lead))
+    unblinded_at, *_ = collected(sqlite_engine, study.slug)
+
+    backup.restore_as(sqlite_engine, made.name, sure(lead))
+
+    restored_at, looks, kinds, holds = collected(sqlite_engine, study.slug)
+    assert restored_at == unblinded_at
+    assert {actor for _, actor in looks} == {viewer}
+    assert (kinds, holds) == (["results opened", "unblinded", "restored from a backup"], True)
+    backup.restore_as(sqlite_engine, made.name, sure(lead))
+    assert collected(sqlite_engine, study.slug) == (restored_at, looks, [*kinds[1:], "restored from a backup"], True)
+
+
+def test_two_restores_forget_no_look_and_no_unblinding(sqlite_engine, make_study):
+    """The first one restored a backup from before the study, by a lead who was removed since."""
+    too_early = backup.make(sqlite_engine)
+    with writing(sqlite_engine) as session:
+        study, lead, _ = make_study(session)
+        second = add_person(session, "second", Role.lead)
+        roster.enrol_lead(session, study, session.get_one(Person, second.person_id), lead.pseudonym)
+    right = backup.make(sqlite_engine)
+    with writing(sqlite_engine) as session:
+        log_look(session, study, filled=0, planned=9, actor=second.pseudonym)
+        lifecycle.unblind(session, session.get_one(Study, study.id), sure(second))
+        roster.remove_lead(session, study, second.pseudonym, sure(lead))
+    unblinded_at, looks, *_ = collected(sqlite_engine, study.slug)
+
+    for made in (too_early, right, right):
+        backup.restore(sqlite_engine, made.path, "command line")
+
+    assert collected(sqlite_engine, study.slug)[:2] == (unblinded_at, looks)
+    assert collected(sqlite_engine, study.slug)[-1]
 
 
 def test_texts_are_counted_again_after_a_restore(sqlite_engine, lab):

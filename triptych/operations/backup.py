@@ -437,7 +437,7 @@ def _note(copy: Engine, name: str, before: _Before, actor: str) -> tuple[tuple[s
     """Carry over what outlasts a restore, and log it in every study; returns people who had left, and the heads."""
     with Session(copy) as session:
         heads = heads_of(session)
-        again = carry_over(session, before.lasting)
+        again = carry_over(session, before.lasting, name)
         for head, study in zip(heads, session.scalars(select(Study).order_by(Study.id)), strict=True):
             left = before.heads.get(head.slug)
             old = None if left is None else {"number": left.number, "hash": left.hash}

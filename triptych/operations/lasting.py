@@ -1,24 +1,38 @@
-"""Facts that outlast a restore: who had left, and which access was revoked.
+"""Facts that outlast a restore: who had left, which access was revoked, and who saw results or systems' names.
 
-A fact about a person or link that the restored backup does not have waits in a setting: the next backup may have them.
+A fact about a person, link or study that the restored backup does not have waits in a setting: the next backup may have
+them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from pydantic import TypeAdapter
+from pydantic import AwareDatetime, TypeAdapter
 from sqlalchemy import delete, insert, select
+from sqlalchemy.orm import aliased
 from sqlmodel import Session
 
 from triptych.people.access_after_restore import WaysIn, keep_closed, ways_in
+from triptych.storage import events
 from triptych.storage.events import DEPARTURES, EventKind
-from triptych.storage.models import Event, Person, Setting
+from triptych.storage.models import Event, Person, Setting, Study
 
 SETTING = "outlasts a restore"
 LEAVING = (*DEPARTURES, EventKind.lead_removed, EventKind.viewer_removed)
+REPEATED = (EventKind.results_opened, EventKind.unblinded, EventKind.restored_from_backup)
+
+
+@dataclass(frozen=True, order=True)
+class Act:
+    """An act in REPEATED, which the log of a restored study repeats. study: hash of the study's first event."""
+
+    at: AwareDatetime
+    kind: EventKind
+    actor: str
+    study: str
 
 
 @dataclass(frozen=True)
@@ -27,11 +41,12 @@ class Lasting:
 
     ways_in: WaysIn = field(default_factory=WaysIn)
     left: Mapping[str, str] = field(default_factory=dict)
+    acts: frozenset[Act] = frozenset()
 
     def __or__(self, newer: Lasting) -> Lasting:
         ended = self.ways_in.ended | newer.ways_in.ended
         accounts = {**self.ways_in.accounts, **newer.ways_in.accounts}
-        return Lasting(WaysIn(ended, accounts), {**self.left, **newer.left})
+        return Lasting(WaysIn(ended, accounts), {**self.left, **newer.left}, self.acts | newer.acts)
 
 
 STORED = TypeAdapter(Lasting)
@@ -42,21 +57,43 @@ def lasting(session: Session) -> Lasting:
     return _waiting(session) | _in_tables(session)
 
 
-def carry_over(session: Session, before: Lasting) -> tuple[str, ...]:
+def carry_over(session: Session, before: Lasting, backup: str) -> tuple[str, ...]:
     """Apply the facts of the state before to a copy of the backup; returns people who had left since and are in it
     again.
+
+    The caller records the restore in every study with the acts that are repeated.
     """
     here = lasting(session)
     gone = {person for event, person in before.left.items() if event not in here.left}
     again = sorted(gone.intersection(session.scalars(select(Person.pseudonym))))
     keep_closed(session, before.ways_in, again)
-    _store_waiting(session, here | before, _in_tables(session))
+    tables, facts = _in_tables(session), here | before
+    _store_waiting(session, facts, tables, _repeat(session, facts.acts - tables.acts, backup))
     return tuple(again)
 
 
+def _repeat(session: Session, acts: Collection[Act], backup: str) -> frozenset[Act]:
+    """Record acts again, with their time; returns those of studies that are not in the database."""
+    begun = select(Event.hash, Study).join(Study, Study.id == Event.study_id).where(Event.number == 1)
+    studies = dict(map(tuple, session.execute(begun)))
+    for act in sorted(acts):
+        if study := studies.get(act.study):
+            if act.kind == EventKind.unblinded:
+                study.unblinded_at = min(study.unblinded_at or act.at, act.at)
+            # without the number of annotations, since other ones may follow: no look counts as one at complete results
+            new = {"taken_back_by": backup}
+            events.record(session, study.id, act.kind, act.actor, new=new, at=act.at)
+    return frozenset(act for act in acts if act.study not in studies)
+
+
 def _in_tables(session: Session) -> Lasting:
-    query = select(Event.hash, Event.subject).where(Event.kind.in_(LEAVING))
-    return Lasting(ways_in(session), {hashed: subject for hashed, subject in session.execute(query) if subject})
+    leaving = select(Event.hash, Event.subject).where(Event.kind.in_(LEAVING))
+    left = {hashed: subject for hashed, subject in session.execute(leaving) if subject}
+    first = aliased(Event)
+    begun = (first.study_id == Event.study_id) & (first.number == 1)
+    repeated = select(Event.at, Event.kind, Event.actor, first.hash).join(first, begun).where(Event.kind.in_(REPEATED))
+    acts = (Act(at, EventKind(kind), actor, study) for at, kind, actor, study in session.execute(repeated))
+    return Lasting(ways_in(session), left, frozenset(acts))
 
 
 def _waiting(session: Session) -> Lasting:
@@ -66,7 +103,7 @@ def _waiting(session: Session) -> Lasting:
     return Lasting()
 
 
-def _store_waiting(session: Session, facts: Lasting, tables: Lasting) -> None:
+def _store_waiting(session: Session, facts: Lasting, tables: Lasting, acts: frozenset[Act]) -> None:
     """Store the facts that the tables do not have; of accounts not the identity, which is often an address."""
     accounts = {
         pseudonym: (passcode, disabled_at, None)
@@ -74,6 +111,6 @@ def _store_waiting(session: Session, facts: Lasting, tables: Lasting) -> None:
         if pseudonym not in tables.ways_in.accounts
     }
     left = {event: person for event, person in facts.left.items() if event not in tables.left}
-    waiting = Lasting(WaysIn(facts.ways_in.ended - tables.ways_in.ended, accounts), left)
+    waiting = Lasting(WaysIn(facts.ways_in.ended - tables.ways_in.ended, accounts), left, acts)
     session.execute(delete(Setting).where(Setting.key == SETTING))
     session.execute(insert(Setting).values(key=SETTING, value=STORED.dump_json(waiting).decode()))

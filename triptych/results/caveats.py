@@ -42,7 +42,11 @@ MENTIONED: dict[EventKind, tuple[int, str, str]] = {
     EventKind.annotation_edited: (48, "change", "of submitted annotations, made by their annotators"),
     EventKind.design_amended: (58, "amendment", "of the design after launch"),
     EventKind.entry_test_waived: (42, "waiver", "for annotators who did not pass the entry test"),
-    EventKind.restored_from_backup: (44, "restoration", "from a backup: anything stored after it is missing"),
+    EventKind.restored_from_backup: (
+        44,
+        "restoration",
+        "from a backup: anything stored after it is missing, except who opened results or unblinded",
+    ),
     EventKind.withdrew: (46, "withdrawal", "of annotators, whose texts were deleted"),
     EventKind.person_erased: (46, "erasure", "of people, whose texts were deleted"),
     EventKind.workbook_handed_in: (36, "workbook", "filled in outside the app, where time is not measured"),

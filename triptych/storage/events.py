@@ -215,15 +215,16 @@ def record(
     old: dict[str, Any] | None = None,
     new: dict[str, Any] | None = None,
     rows: dict[str, Any] | None = None,
+    at: datetime | None = None,
 ) -> None:
     """Records one event; it gets its place in the study's chain just before the caller's transaction commits.
 
     rows: table name → rows that the command writes, packed. The rows of kinds in CARRIED are read at the commit; `rows`
-    then adds more.
+    then adds more. at: now, if not given.
     """
     row = {
         "study_id": study_id,
-        "at": clock.now(),
+        "at": at or clock.now(),
         "actor": actor,
         "kind": kind,
         "assignment_id": assignment_id,
@@ -312,11 +313,12 @@ def _refuse_removed_leads(session: Session, study_id: int, recorded: Sequence[_R
     """Raises NotFound if a lead acted who is not in the study; every lead acts in a demo study.
 
     A removal locks the study's row first, so that here it has been committed or waits for this transaction. Somebody
-    who became a lead after a backup may restore it.
+    who became a lead after a backup may restore it, and acts are repeated with it of those who were removed since.
     """
+    if any(event.row["kind"] == EventKind.restored_from_backup for event in recorded):
+        return
     removed_now = {event.row["subject"] for event in recorded if event.row["kind"] == EventKind.lead_removed}
-    acts = [event.row for event in recorded if event.row["kind"] != EventKind.restored_from_backup]
-    actors = {row["actor"] for row in acts} - removed_now
+    actors = {event.row["actor"] for event in recorded} - removed_now
     leads = [actor for actor in actors if actor.startswith(f"{PREFIX[Role.lead]}-")]
     if not leads:
         return  # no query for annotators' commands

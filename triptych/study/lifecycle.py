@@ -256,6 +256,7 @@ def unblind(session: Session, study: Study, certainty: Certainty) -> None:
         EventKind.unblinded,
         certainty.who.pseudonym,
         new={"after_events": events.last_number(session, study.id)},
+        at=study.unblinded_at,
     )
 
 
