@@ -37,6 +37,7 @@ EVERY_KIND = HALF_POINTS.replace(
 set_aside_response: {title: Cannot rate, reasons: [{key: blank, title: Blank}]}
 highlights:""",
 ).replace("title: Good passage}", "title: Good passage}, {key: evidence, title: Evidence, marked_in: context}")
+TITLES = {"usr": "Seeker", "sys": "Helper"}
 TEXT = "Well 😀, \"no\", 'yes'; <b>👩‍👩‍👧</b>\n=1+1 of "
 
 
@@ -112,7 +113,7 @@ def stored_highlights(session, study, one_text: bool = True) -> set[tuple]:
     marks = set()
     for item in exports.read_finished(session, study).items(MAIN_WORK):
         texts = {candidate.system: candidate.text for candidate in item.candidates}
-        starts = (5, 15) if one_text else (0, 0)  # "usr: Hi 😀" and "sys: Yes?"
+        starts = (8, 21) if one_text else (0, 0)  # "Seeker: Hi 😀" and "Helper: Yes?"
         for work in item.annotations:
             for slot, m in work.highlights:
                 text = texts[slot.system] if slot else item.turns[present(m.turn)].text
@@ -199,7 +200,8 @@ def test_an_export_of_tables_is_imported_from_its_zip(study_of_all, key):
     assert {(item.external_id, c.text) for item in assembled.items for c in item.candidates} == {
         (item.external_id, c.text) for item in items() for c in item.candidates
     }
-    assert all(item.context_turns == items()[0].context_turns for item in assembled.items)
+    titled = tuple(TurnDraft(TITLES[turn.speaker], turn.text) for turn in items()[0].context_turns)
+    assert all(item.context_turns == titled for item in assembled.items)  # the study is blind
     assert [item.meta for item in assembled.items] == [item.meta for item in items()]
     made = asked_as_proposed("Again", (ratings, highlights), proposed((ratings, highlights))).rubric
     assert {label.key: label.marked_in for label in made.highlights} == {"good": "candidate", "evidence": "context"}

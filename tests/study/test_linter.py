@@ -186,6 +186,11 @@ def test_a_speaker_with_a_rubric_title_is_not_reported() -> None:
     ]
 
 
+def test_a_title_with_the_name_of_a_system_is_grave() -> None:
+    titled = parse_rubric(f"{SMALL_RUBRIC}speakers: [{{names: [sys], title: GPT4 FT, side: right}}]\n")
+    assert only(linter.lint(titled, [talk(7, "usr", "sys")], ()), "A speaker has the name").severity == "grave"
+
+
 def test_a_word_that_also_speaks_in_contexts_is_no_name() -> None:
     (candidate,) = talk(7, "usr", "counselor").candidates
     items = [replace(talk(7, "counselor", "counselor"), candidates=(replace(candidate, system="counselor"),))]

@@ -27,7 +27,7 @@ from triptych.formats.writers.model import (
 )
 from triptych.formats.writers.tables import ITEMS
 from triptych.privacy import scrub
-from triptych.storage.models import Assignment, Study, System
+from triptych.storage.models import Assignment, Study
 
 RATINGS_HEADER = (
     *("annotator", "annotator_kind", "item_id", "system", "position", "criterion", "value", "option", "missing"),
@@ -124,40 +124,28 @@ def _decoded(file: bytes) -> str:
 
 def content_of(session: Session, study: Study, blind: bool) -> Content:
     """The content of a study's archive. blind: name systems System 1, System 2, … even after unblinding."""
-    finished, people = exports.read_finished(session, study), covered(session, study)
-    systems = _systems(session, study, finished, blind)
+    finished, people = exports.read_finished(session, study, blind), covered(session, study)
     noted = select(Assignment.id, Assignment.note).where(Assignment.study_id == study.id, Assignment.note.is_not(None))
     notes = dict(map(tuple, session.execute(noted)))
     rubric_words = scrub.words_of(finished.rubric)
     items: list[FinishedItem] = []
     texts: list[FreeText] = []
     for item in finished.items(MAIN_WORK):
-        shown = _item(item, people, systems)
+        shown = _item(item, people)
         items.append(replace(shown, annotations=tuple(_without_texts(w, rubric_words) for w in shown.annotations)))
         for work in shown.annotations:
             if work.annotator in people.writers:
                 texts += _texts(shown.item_id, work, notes, rubric_words)
-    shown_systems = {code: systems[name] for code, name in finished.systems.items()}
-    hidden = finished.blind or blind
-    public = replace(finished, annotators=tuple(people.names.values()), systems=shown_systems, blind=hidden)
+    public = replace(finished, annotators=tuple(people.names.values()))
     return Content(public, people, tuple(items), tuple(texts))
 
 
-def _systems(session: Session, study: Study, finished: Finished, blind: bool) -> dict[str, str]:
-    """Visible name of a system → its name in the archive."""
-    if finished.blind or not blind:
-        return {name: name for name in finished.systems.values()} | {"": ""}
-    coded = select(System.name, System.blind_code).where(System.study_id == study.id)
-    return {name: f"System {code}" for name, code in session.execute(coded)} | {"": ""}
-
-
-def _item(item: FinishedItem, people: Covered, systems: Mapping[str, str]) -> FinishedItem:
-    """The item with the archive's names and the annotations that consent covers."""
+def _item(item: FinishedItem, people: Covered) -> FinishedItem:
+    """The item with the annotations that consent covers, under the archive's names."""
     works = (work for work in item.annotations if work.rated and people.of_ratings(work.annotator))
-    annotations = [_annotation(work, people, systems) for work in works]
-    candidates = [replace(candidate, system=systems.get(candidate.system, "")) for candidate in item.candidates]
+    annotations = [_annotation(work, people) for work in works]
     in_order = tuple(sorted(annotations, key=lambda work: _number(work.annotator)))
-    return replace(item, candidates=tuple(candidates), annotations=in_order)
+    return replace(item, annotations=in_order)
 
 
 def _number(name: str) -> tuple[str, int]:
@@ -165,9 +153,8 @@ def _number(name: str) -> tuple[str, int]:
     return noun, int(number)
 
 
-def _annotation(work: FinishedAnnotation, people: Covered, systems: Mapping[str, str]) -> FinishedAnnotation:
-    slots = [replace(slot, system=systems.get(slot.system, "")) for slot in work.slots]
-    return replace(work, annotator=people.names[work.annotator], slots=tuple(slots), exclusion_reason=None)
+def _annotation(work: FinishedAnnotation, people: Covered) -> FinishedAnnotation:
+    return replace(work, annotator=people.names[work.annotator], exclusion_reason=None)
 
 
 def _without_texts(work: FinishedAnnotation, rubric_words: frozenset[str]) -> FinishedAnnotation:

@@ -141,8 +141,7 @@ def _parts(session: Session, study: Study, choice: ArchiveChoice) -> _Parts:
     content = content_of(session, study, choice.blind)
     texts = () if choice.release is None else content.released(choice.release)
     people = content.people
-    names = system_names(session, study)
-    shown = {code: f"System {code}" for code in names} if content.finished.blind else names
+    shown = system_names(session, study, choice.blind)
     analysis = StudyAnalysis(people.frame, people.scope, shown)
     numbers = tuple(number for number in Book.of(analysis).numbers if not _is_about_one(number, people.annotators))
     book = Book(numbers, {number.place: number for number in numbers})

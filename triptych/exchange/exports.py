@@ -1,6 +1,6 @@
 """A study's finished work as files for other programs: read once, in batches, while a zip is written.
 
-This module joins the texts, the order on screen and all annotations of an item. Systems have the names of
+This module joins the texts, the order on screen and all annotations of an item. Systems and speakers have the names of
 `study.system_names`, so that exports of a blind study are blind too.
 """
 
@@ -56,7 +56,7 @@ from triptych.storage.models import (
     Turn,
 )
 from triptych.study import lifecycle
-from triptych.study.system_names import system_names
+from triptych.study.system_names import speaker_titles, system_names
 
 BATCH = 300
 TEXTS = (".csv", ".json", ".jsonl", ".yaml", ".xml")
@@ -105,9 +105,13 @@ def first_lines(session: Session, study: Study, key: str, options: ExportOptions
             yield file.name, "\n".join(line[:LONGEST_LINE] for line in block.splitlines()[:FIRST_LINES])
 
 
-def read_finished(session: Session, study: Study) -> Finished:
-    """The study for writers; items, ratings, highlights and events are read while they are iterated."""
-    names = system_names(session, study)
+def read_finished(session: Session, study: Study, blind: bool = False) -> Finished:
+    """The study for writers; items, ratings, highlights and events are read while they are iterated.
+
+    blind: its items name no system even after the unblinding.
+    """
+    rubric = lifecycle.design_of(session, study).rubric
+    names, titles = system_names(session, study, blind), speaker_titles(rubric, study, blind)
     main = and_(Item.study_id == study.id, Item.purpose == Purpose.main)
     per_item = select(func.count()).select_from(Candidate).join(Item).where(main).group_by(Candidate.item_id)
     in_main = select(System.blind_code).join(Candidate).join(Item).where(main).distinct().order_by(System.blind_code)
@@ -121,15 +125,15 @@ def read_finished(session: Session, study: Study) -> Finished:
         design_hash=study.design_hash,
         event_number=study.event_number,
         event_hash=study.event_hash,
-        blind=study.unblinded_at is None,
-        rubric=lifecycle.design_of(session, study).rubric,
+        blind=blind or study.unblinded_at is None,
+        rubric=rubric,
         systems={code: names[code] for code in session.scalars(in_main)},
         annotators=tuple(sorted(session.scalars(_annotators(study)))),
         most_candidates=session.scalar(select(func.max(per_item.subquery().c[0]))) or 0,
         has_turns=bool(session.scalar(select(exists(select(Turn.id).join(Item).where(main))))),
         has_conversations=_has_conversations(session, main),
         counted_kinds=kinds_by_default(study),
-        items=partial(_items, session, study, names),
+        items=partial(_items, session, study, names, titles),
         ratings=partial(export_ratings, session, study),
         highlights=partial(export_highlights, session, study),
         events=partial(_events, session, study),
@@ -148,13 +152,15 @@ def _has_conversations(session: Session, main: ColumnElement[bool]) -> bool:
     return any(session.scalars(without_text.execution_options(yield_per=BATCH)))
 
 
-def _items(session: Session, study: Study, names: dict[int, str], selection: Selection) -> Iterator[FinishedItem]:
+def _items(
+    session: Session, study: Study, names: dict[int, str], titles: dict[str, str], selection: Selection
+) -> Iterator[FinishedItem]:
     """Items with their candidates and annotations, read in batches, in the order of import."""
     query = select(Item.id).where(Item.study_id == study.id, *_selected(study, names, selection))
     ids = session.scalars(query.order_by(Item.id)).all()
     for start in range(0, len(ids), BATCH):
         batch = select(Item).where(Item.id.in_(ids[start : start + BATCH])).order_by(Item.id)
-        yield from _complete(session, session.scalars(batch).all(), names, selection)
+        yield from _complete(session, session.scalars(batch).all(), names, titles, selection)
 
 
 def _selected(study: Study, names: dict[int, str], selection: Selection) -> Iterator[ColumnElement[bool]]:
@@ -179,7 +185,7 @@ def _work(selection: Selection) -> list[ColumnElement[bool]]:
 
 
 def _complete(
-    session: Session, batch: Sequence[Item], names: dict[int, str], selection: Selection
+    session: Session, batch: Sequence[Item], names: dict[int, str], titles: dict[str, str], selection: Selection
 ) -> Iterator[FinishedItem]:
     ids = [item.id for item in batch]
     turns = _grouped(session, select(Turn.item_id, Turn.speaker, Turn.text).order_by(Turn.position), Turn.item_id, ids)
@@ -193,11 +199,11 @@ def _complete(
             item_id=item.external_id,
             purpose=item.purpose,
             context=item.context,
-            turns=tuple(FinishedTurn(row.speaker, row.text) for row in turns[item.id]),
+            turns=_turns(((row.speaker, row.text) for row in turns[item.id]), titles),
             meta=item.meta,
             extra_texts=item.extra_texts,
             retired=item.retired,
-            candidates=tuple(_candidate(row, names) for row in candidates[item.id]),
+            candidates=tuple(_candidate(row, names, titles) for row in candidates[item.id]),
             annotations=tuple(_annotation(row, slots[row.number], ratings, highlights) for row in work[item.id]),
         )
 
@@ -215,9 +221,12 @@ def _candidates() -> Select[*tuple[Any, ...]]:
     return with_system.join(System, System.id == Candidate.system_id).order_by(System.blind_code)
 
 
-def _candidate(row: Any, names: dict[int, str]) -> FinishedCandidate:
-    turns = tuple(FinishedTurn(speaker, text) for speaker, text in row.turns or ())
-    return FinishedCandidate(names[row.blind_code], row.text, turns)
+def _candidate(row: Any, names: dict[int, str], titles: dict[str, str]) -> FinishedCandidate:
+    return FinishedCandidate(names[row.blind_code], row.text, _turns(row.turns or (), titles))
+
+
+def _turns(spoken: Iterable[Any], titles: dict[str, str]) -> tuple[FinishedTurn, ...]:
+    return tuple(FinishedTurn(titles.get(speaker, speaker), text) for speaker, text in spoken)
 
 
 def _annotations(selection: Selection) -> Select[*tuple[Any, ...]]:

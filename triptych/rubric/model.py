@@ -293,6 +293,11 @@ class Rubric(RubricPart):
         """The texts without a translation into `wording`, which are shown in the original's language."""
         return self._untranslated
 
+    @property
+    def speaker_titles(self) -> dict[str, str]:
+        """Name of a speaker in the files → its title on screen."""
+        return {name: speaker.title for speaker in self.speakers for name in speaker.names}
+
     def in_language(self, code: str) -> Rubric:
         """The rubric with its texts translated; a text without a translation is unchanged."""
         if code == self.language.partition("-")[0]:

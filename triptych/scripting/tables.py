@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import select
@@ -11,18 +11,19 @@ from sqlmodel import Session
 
 from triptych.scripting.messages import TableRows
 from triptych.storage.models import Candidate, Item, Purpose, Study, System, Turn
-from triptych.study.system_names import system_names
+from triptych.study import lifecycle
+from triptych.study.system_names import speaker_titles, system_names
 
 ITEM_COLUMNS = ("item_id", "context", "system", "text", "meta", "extra_texts")
 
 
 def items(session: Session, study: Study, number: int, count: int) -> TableRows:
     """One row per candidate of the items that annotators rate; a conversation has one line per turn."""
-    names = system_names(session, study)
+    names, titles = system_names(session, study), speaker_titles(lifecycle.design_of(session, study).rubric, study)
     shown = (Item.study_id == study.id) & (Item.purpose == Purpose.main) & ~Item.retired & (Item.id > number)
     page = session.scalars(select(Item).where(shown).order_by(Item.id).limit(count + 1)).all()
     of_page = [item.id for item in page[:count]]
-    turns = _turns(session, of_page)
+    turns = _turns(session, of_page, titles)
     candidates = (
         select(Candidate.item_id, System.blind_code, Candidate.text, Candidate.turns)
         .join(System, System.id == Candidate.system_id)
@@ -31,7 +32,7 @@ def items(session: Session, study: Study, number: int, count: int) -> TableRows:
     )
     by_item = defaultdict(list)
     for item_id, code, text, spoken in session.execute(candidates):
-        by_item[item_id].append([names[code], lines(spoken) if spoken else text or ""])
+        by_item[item_id].append([names[code], lines(spoken, titles) if spoken else text or ""])
     rows = [
         [item.external_id, turns.get(item.id, item.context), *candidate, item.meta, item.extra_texts]
         for item in page[:count]
@@ -40,17 +41,17 @@ def items(session: Session, study: Study, number: int, count: int) -> TableRows:
     return TableRows(columns=list(ITEM_COLUMNS), rows=rows, next=str(of_page[-1]) if len(page) > count else None)
 
 
-def _turns(session: Session, item_ids: Sequence[int]) -> dict[int, str]:
+def _turns(session: Session, item_ids: Sequence[int], titles: Mapping[str, str]) -> dict[int, str]:
     query = select(Turn.item_id, Turn.speaker, Turn.text).where(Turn.item_id.in_(item_ids)).order_by(Turn.position)
     spoken = defaultdict(list)
     for item_id, speaker, text in session.execute(query):
         spoken[item_id].append((speaker, text))
-    return {item_id: lines(turns) for item_id, turns in spoken.items()}
+    return {item_id: lines(turns, titles) for item_id, turns in spoken.items()}
 
 
-def lines(turns: Iterable[Sequence[str]]) -> str:
-    """A conversation as text, one line per turn."""
-    return "\n".join(f"{speaker}: {text}" for speaker, text in turns)
+def lines(turns: Iterable[Sequence[str]], titles: Mapping[str, str]) -> str:
+    """A conversation as text, one line per turn. titles: speakers → what they are called instead."""
+    return "\n".join(f"{titles.get(speaker, speaker)}: {text}" for speaker, text in turns)
 
 
 def ratings(session: Session, study: Study, number: int, count: int) -> TableRows:

@@ -392,7 +392,7 @@ def refuse_faulty(file: ItemFile) -> None:
 
 def misfits(rubric: Rubric, file: ItemFile) -> list[str]:
     """Warnings about a file together with this rubric, as sentences; none of them prevents the import."""
-    named = {name for speaker in rubric.speakers for name in speaker.names}
+    named = rubric.speaker_titles
     strangers = [speaker for speaker in file.speakers if named and speaker not in named]
     candidates = [candidate for item in file.items for candidate in item.candidates]
     texts = sum(candidate.turns is None for candidate in candidates)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +33,7 @@ from triptych.storage.models import (
 )
 from triptych.study import lifecycle
 from triptych.study.settings import formats_of
-from triptych.study.system_names import system_names
+from triptych.study.system_names import speaker_titles, system_names
 
 
 @dataclass(frozen=True)
@@ -133,27 +134,38 @@ def highlights_of_item(session: Session, study: Study, external_id: str, counted
         .where(Candidate.item_id == item.id)
         .order_by(System.blind_code)
     )
-    formats = formats_of(study)
+    formats, rubric = formats_of(study), lifecycle.design_of(session, study).rubric
+    titles = speaker_titles(rubric, study)
     return HighlightedItem(
         external_id,
-        _context(session, item, spans, formats.context),
+        _context(session, item, titles, spans, formats.context),
         tuple(
-            HighlightedCandidate(names[code], _passages(candidate, spans, formats.responses))
+            HighlightedCandidate(names[code], _passages(candidate, titles, spans, formats.responses))
             for candidate, code in session.execute(candidates)
         ),
-        lifecycle.design_of(session, study).rubric.highlights,
+        rubric.highlights,
         unaligned,
     )
 
 
-def _context(session: Session, item: Item, spans: Spans, shown_as: Format) -> tuple[Passage, ...]:
-    turns = session.scalars(select(Turn).where(Turn.item_id == item.id).order_by(Turn.position))
-    spoken = tuple(Passage(turn.speaker, turn.text, tuple(spans[None, turn.position]), shown_as) for turn in turns)
+def _context(
+    session: Session, item: Item, titles: Mapping[str, str], spans: Spans, shown_as: Format
+) -> tuple[Passage, ...]:
+    query = select(Turn.speaker, Turn.text).where(Turn.item_id == item.id).order_by(Turn.position)
+    spoken = _spoken(session.execute(query), titles, None, spans, shown_as)
     return (Passage("", item.context, tuple(spans[None, None]), shown_as), *spoken) if item.context else spoken
 
 
-def _passages(candidate: Candidate, spans: Spans, shown_as: Format) -> tuple[Passage, ...]:
+def _passages(candidate: Candidate, titles: Mapping[str, str], spans: Spans, shown_as: Format) -> tuple[Passage, ...]:
     if candidate.turns:
-        turns = enumerate(candidate.turns)
-        return tuple(Passage(who, text, tuple(spans[candidate.id, n]), shown_as) for n, (who, text) in turns)
+        return _spoken(candidate.turns, titles, candidate.id, spans, shown_as)
     return (Passage("", candidate.text or "", tuple(spans[candidate.id, None]), shown_as),)
+
+
+def _spoken(
+    turns: Iterable[Any], titles: Mapping[str, str], place: int | None, spans: Spans, shown_as: Format
+) -> tuple[Passage, ...]:
+    """Turns (speaker, text) of a candidate, or of the context if place is None."""
+    return tuple(
+        Passage(titles.get(who, who), text, tuple(spans[place, n]), shown_as) for n, (who, text) in enumerate(turns)
+    )

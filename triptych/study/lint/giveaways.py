@@ -49,7 +49,7 @@ def own_names(m: Material) -> Iterator[LintFinding]:
         in_texts = within(naming, pattern, severity, text, advice)
         named = [item for speaker, items in m.speakers.items() if pattern.search(speaker) for item in items]
         text = f"A speaker has the name of {m.owner(system)} in {counted(len(set(map(id, named))), 'item')}."
-        advice = "Annotators see it. Rename the speaker in the file, or give it a title in the rubric's `speakers`."
+        advice = "Annotators see it. Rename the speaker in the file, or its title in the rubric's `speakers`."
         by_speakers = about(named, "grave", text, advice)
         for finding in (*in_texts, *by_speakers, *_next_to_texts(m, system, spellings, pattern, severity)):
             yield replace(finding, name_mark=mark_of(system))

@@ -47,8 +47,7 @@ def lint(
     the lines of an explicit plan; names: system → the name to be shown; most_raters, formatted: as in `Material`.
     """
     all_training = [*map(contents.training_draft, rubric.training), *training]
-    titled = {name for speaker in rubric.speakers for name in speaker.names}
-    material = Material(items, all_training, plan or (), names or {}, titled, most_raters, formatted)
+    material = Material(items, all_training, plan or (), names or {}, rubric.speaker_titles, most_raters, formatted)
     findings = [finding for check in CHECKS for finding in check(material)]
     return sorted(findings, key=lambda f: (not f.blocking, SEVERITIES.index(f.severity), -len(f.items)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -47,15 +47,15 @@ class CandidateText:
 class Material:
     """The shared input of the checks.
 
-    names: system → the name that readers of the findings may see; titled: speakers that the rubric gives another name;
-    most_raters: largest number of annotators of an item, None if not known; formatted: responses are shown as Markdown.
+    names: system → the name that readers of the findings may see; titles: speaker → name on screen; most_raters:
+    largest number of annotators of an item, None if not known; formatted: responses are shown as Markdown.
     """
 
     items: Sequence[ItemDraft]
     training: Sequence[ItemDraft]
     plan: Sequence[PlanLine]
     names: Mapping[str, str] = field(default_factory=dict)
-    titled: Set[str] = frozenset()
+    titles: Mapping[str, str] = field(default_factory=dict)
     most_raters: int | None = None
     formatted: bool = False
 
@@ -89,11 +89,11 @@ class Material:
 
     @cached_property
     def speakers(self) -> dict[str, list[ItemDraft]]:
-        """Speakers shown under the name in the file, case-folded → the items in which they speak."""
+        """Speakers as annotators see them, case-folded → the items in which they speak."""
         items: dict[str, list[ItemDraft]] = defaultdict(list)
         for item in self.items:
             turns = chain(item.context_turns, *(candidate.turns or () for candidate in item.candidates))
-            for speaker in {turn.speaker for turn in turns} - self.titled:
+            for speaker in {self.titles.get(turn.speaker, turn.speaker) for turn in turns}:
                 items[speaker.casefold().replace("_", " ")].append(item)
         return items
 
