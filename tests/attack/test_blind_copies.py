@@ -12,12 +12,14 @@ from sqlalchemy import delete, select, update
 
 from triptych.errors import Conflict
 from triptych.people import roster
+from triptych.privacy import deletion
 from triptych.scripting import tables
 from triptych.storage import events
 from triptych.storage.database import writing
-from triptych.storage.models import Candidate, Item, Membership, Person, Role, StudyState
+from triptych.storage.models import Candidate, Event, EventDetail, Item, Membership, Person, Role, Study, StudyState
 from triptych.study import copies, lifecycle
 from triptych.study.duplicate import duplicate
+from triptych.study.persons import Who
 
 
 def test_a_copy_is_unblinded_after_its_original_only(engine, make_study):
@@ -126,3 +128,52 @@ def test_a_lead_reads_which_blind_copies_an_unblinding_names(engine, make_study)
         named = [copy.title for copy in copies.blind_copies(session, study, lead)]
 
         assert named == ["Main"]
+
+
+def copy_of_deleted(session, *, logged_before: bool) -> tuple[Study, Who]:
+    """A launched copy of a draft that was deleted; logged_before: by a version that logged short names only."""
+    lead = add_person(session, "first", Role.lead)
+    plan = lifecycle.StudyPlan(title="Try")
+    draft = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(4), lead.pseudonym, lead.person_id)
+    copy = duplicate(session, draft, "Final", lead)
+    events.write_pending(session)
+    if logged_before:
+        detail = session.scalars(select(EventDetail).join(Event).where(Event.kind == events.EventKind.study_copied))
+        detail.one().new = {"from": "try", "origins": ["try"], "items": 4}
+    deletion.delete_draft(session, draft, lead)
+    lifecycle.set_state(session, copy, StudyState.open, lead.pseudonym)
+    return copy, lead
+
+
+@pytest.mark.parametrize("logged_before", [False, True])
+def test_no_stranger_is_an_original_by_its_short_name(engine, logged_before):
+    """Another lead gave a study the short name of a deleted draft, and so kept its copy from being unblinded."""
+    with writing(engine) as session:
+        copy, lead = copy_of_deleted(session, logged_before=logged_before)
+        stranger = add_person(session, "stranger", Role.lead)
+        plan = lifecycle.StudyPlan(title="Try")
+        one = draft_items(1)
+        taken = lifecycle.create_study(session, plan, SMALL_RUBRIC, one, stranger.pseudonym, stranger.person_id)
+        assert taken.slug == "try"
+        events.write_pending(session)
+
+        assert not copies.has_blind_original_of_others(session, copy, lead.pseudonym)
+        lifecycle.unblind(session, copy, sure(lead))
+
+        assert copy.unblinded_at is not None
+
+
+def test_an_original_logged_by_its_short_name_still_counts(engine):
+    with writing(engine) as session:
+        lead, second = add_person(session, "first", Role.lead), add_person(session, "second", Role.lead)
+        plan = lifecycle.StudyPlan(title="Original")
+        draft = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(4), lead.pseudonym, lead.person_id)
+        roster.enrol_lead(session, draft, session.get_one(Person, second.person_id), lead.pseudonym)
+        copy = duplicate(session, draft, "Copy", second)
+        events.write_pending(session)
+        detail = session.scalars(select(EventDetail).join(Event).where(Event.kind == events.EventKind.study_copied))
+        detail.one().new = {"from": "original", "items": 4}
+        session.flush()
+
+        with pytest.raises(Conflict, match="“Original” has the same responses"):
+            lifecycle.unblind(session, copy, sure(second))

@@ -31,7 +31,8 @@ def with_event(packed: Path, folder: Path, kind: EventKind, new: Any) -> Path:
     """The capsule after somebody added an event to its log, and wrote the new hashes into its manifest."""
 
     def add(session: Session, study: Study) -> None:
-        about = session.scalars(select(Assignment.id)).first()
+        work = session.scalars(select(Assignment.id)).first()
+        about = work if kind == EventKind.check_answered_again else None
         events.record(session, study.id, kind, "L-1", assignment_id=about, new=new)
 
     return _resealed(with_sql(packed, folder, ""), folder, add)

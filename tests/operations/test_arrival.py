@@ -279,6 +279,8 @@ ODD_VALUES = [
     (EventKind.study_archived, {}),
     (EventKind.study_archived, {"folder": 5, "sha256": []}),
     (EventKind.results_opened, [1]),
+    (EventKind.study_copied, {"originals": [5]}),
+    (EventKind.study_copied, {"from": {}}),
     (EventKind.check_answered_again, "later"),
     (EventKind.check_answered_again, {"later": 5}),
     (EventKind.check_answered_again, {"later": {"state": "rated", "at": "yesterday", "seconds": 1}}),

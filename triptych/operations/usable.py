@@ -174,5 +174,8 @@ def _refuse_odd_values(kind: str, old: Any, new: Any) -> None:
         raise TypeError(f"the values of the event {kind!r:.40}")
     if kind == EventKind.study_archived and not (isinstance(new["folder"], str) and isinstance(new["sha256"], str)):
         raise TypeError("the values of an archive")
+    if kind == EventKind.study_copied:
+        names = [*new.get("originals", []), *new.get("origins", []), new.get("from", "")]
+        TypeAdapter(list[str]).validate_python(names, strict=True)
     if kind == EventKind.check_answered_again and new.get(LATER):
         TypeAdapter(HowItEnded).validate_python(asdict(how_it_ended(new[LATER])), strict=True)

@@ -5,19 +5,41 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 from sqlmodel import Session
 
+from triptych.storage import arrivals
 from triptych.storage.events import EventKind
 from triptych.storage.models import Candidate, Event, EventDetail, Item, Membership, Person, Purpose, Role, Study
 from triptych.study.persons import Who
 
 
-def origins(session: Session, study: Study) -> list[str]:
-    """Short names of the studies that this one is a copy of, the first one first."""
+def originals(session: Session, study: Study) -> list[str]:
+    """Hashes of the first events of the studies that this one is a copy of, the first one first; "" if not known here.
+
+    No short names: that of a deleted draft is given to another study.
+    """
     new = _copying(session, study)
-    # versions before 0.2.0 logged the last one only
-    return new.get("origins", [new["from"]] if "from" in new else [])
+    if "originals" in new:
+        return new["originals"]
+    # earlier versions logged short names, and before 0.2.0 the last one only
+    names = new.get("origins", [new["from"]] if "from" in new else [])
+    older = select(Study.slug, Event.hash).join(Event, Event.study_id == Study.id).where(Event.number == 1)
+    older = older.where(Study.slug.in_(names), Study.created_at < study.created_at)
+    # in another database, other studies have these names
+    here = {} if arrivals.arrivals(session, study.id) else dict(map(tuple, session.execute(older)))
+    return [here.get(name, "") for name in names]
+
+
+def first_event(session: Session, study: Study) -> str:
+    """The hash that tells this study from all others, also after a move."""
+    return session.scalars(select(Event.hash).where(Event.study_id == study.id, Event.number == 1)).one()
+
+
+def _begun_with(hashes: Sequence[str]) -> ColumnElement[bool]:
+    """Condition: the studies whose first events have these hashes."""
+    # an index lookup for each study
+    return exists().where(Event.study_id == Study.id, Event.number == 1, Event.hash.in_(hashes))
 
 
 def _copying(session: Session, study: Study) -> dict[str, Any]:
@@ -29,12 +51,12 @@ def _copying(session: Session, study: Study) -> dict[str, Any]:
 
 def earlier_runs(session: Session, study: Study) -> tuple[int, int]:
     """How many launched studies this one was copied from with items; and how many had opened results at its launch."""
-    names = origins(session, study) if _copying(session, study).get("items") else []
-    originals = select(Study.id).where(Study.slug.in_(names))
-    drafts = session.scalars(originals.where(Study.opened_at.is_(None))).all()
-    opened = select(Event.study_id).where(Event.study_id.in_(originals), Event.kind == EventKind.results_opened)
+    hashes = originals(session, study) if _copying(session, study).get("items") else []
+    here = select(Study.id).where(_begun_with(hashes))
+    drafts = session.scalars(here.where(Study.opened_at.is_(None))).all()
+    opened = select(Event.study_id).where(Event.study_id.in_(here), Event.kind == EventKind.results_opened)
     opened = opened.where(Event.at < study.opened_at) if study.opened_at else opened
-    return len(names) - len(drafts), len(session.scalars(opened.distinct()).all())
+    return len(hashes) - len(drafts), len(session.scalars(opened.distinct()).all())
 
 
 def blind_originals(session: Session, study: Study, who: Who) -> Sequence[Study]:
@@ -52,15 +74,15 @@ def blind_originals(session: Session, study: Study, who: Who) -> Sequence[Study]
     led = select(Membership.study_id).join(Person, Person.id == Membership.person_id)
     led = led.where(lead, Membership.role == Role.lead)
     launched_before = Study.id.in_(led) & (Study.id < study.id) & (Study.opened_at < study.created_at)
-    return _with_items_of(session, study, launched_before | Study.slug.in_(origins(session, study)))
+    return _with_items_of(session, study, launched_before | _begun_with(originals(session, study)))
 
 
 def has_blind_original_of_others(session: Session, study: Study, actor: str) -> bool:
     """Whether the study is a copy of a blind one that somebody else made, who knows the names of its systems."""
-    originals = _with_items_of(session, study, Study.slug.in_(origins(session, study)))
-    if not originals:
+    blind = _with_items_of(session, study, _begun_with(originals(session, study)))
+    if not blind:
         return False
-    created = select(Event.actor).where(Event.study_id == originals[0].id, Event.kind == EventKind.study_created)
+    created = select(Event.actor).where(Event.study_id == blind[0].id, Event.kind == EventKind.study_created)
     return session.scalars(created.limit(1)).first() != actor
 
 

@@ -30,6 +30,7 @@ def duplicate(
     Raises NotAllowed for anybody but a lead or an unusable title, and Conflict if the series has such a round.
     """
     lifecycle.refuse_others(who)
+    events.write_pending(session)  # the copy's log names the first event of its original
     lifecycle.refuse_unusable(title, study.raters_per_item)
     if next_round is not None:
         lifecycle.refuse_taken(session, study.series, next_round)
@@ -49,7 +50,8 @@ def duplicate(
     if with_items:
         _copy_checks(session, study, copy)
     session.flush()
-    new = {"from": study.slug, "origins": [*copies.origins(session, study), study.slug], "items": len(items)}
+    originals = [*copies.originals(session, study), copies.first_event(session, study)]
+    new = {"from": study.slug, "originals": originals, "items": len(items)}
     events.record(session, copy.id, EventKind.study_copied, who.pseudonym, new=new)
     return copy
 
