@@ -36,7 +36,8 @@ from triptych.storage import database, events
 from triptych.storage.database import reading, writing
 from triptych.storage.events import EventKind
 from triptych.storage.models import Comment, Event, Login, Membership, Person, Role, Study, StudyState
-from triptych.study import lifecycle
+from triptych.study import copies, lifecycle
+from triptych.study.duplicate import duplicate
 from triptych.study.persons import Who
 
 PASSCODE = "a long passcode 42"
@@ -281,6 +282,7 @@ ODD_VALUES = [
     (EventKind.results_opened, [1]),
     (EventKind.study_copied, {"originals": [5]}),
     (EventKind.study_copied, {"from": {}}),
+    (EventKind.study_open, {"repeats": {"launched": "1", "opened": 0, "unknown": 0}}),
     (EventKind.check_answered_again, "later"),
     (EventKind.check_answered_again, {"later": 5}),
     (EventKind.check_answered_again, {"later": {"state": "rated", "at": "yesterday", "seconds": 1}}),
@@ -565,3 +567,36 @@ def test_a_log_of_many_arrivals_is_never_played(journey, tmp_path, monkeypatch):
     monkeypatch.setattr(verify, "verify", None)
     with pytest.raises(ImportRefused, match="imported more than 20 times"):
         capsule.import_study(file, journey.second, journey.lead)
+
+
+@pytest.mark.parametrize("logged_before", [False, True])
+def test_earlier_runs_of_a_moved_study_are_in_its_log(tmp_path, ready_sqlite, monkeypatch, logged_before):
+    """After the move, none of their results counted as opened; logged_before: by a version that did not log them."""
+    old, fresh = (home(tmp_path / f"{name}.db", ready_sqlite) for name in ("old", "fresh"))
+    lead, there = lead_of(old, "Dr Old"), lead_of(fresh, "Dr Fresh")
+    if logged_before:
+        monkeypatch.setattr(copies, "to_log", lambda *of: {})
+    with writing(old) as session:
+        plan = lifecycle.StudyPlan(title="Run")
+        first = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(2), lead.pseudonym, lead.person_id)
+        lifecycle.set_state(session, first, StudyState.open, lead.pseudonym)
+        events.record(session, first.id, EventKind.results_opened, lead.pseudonym)
+        study = duplicate(session, first, "Run", lead)
+        events.write_pending(session)
+        lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
+        for each in (first, study):
+            lifecycle.unblind(session, each, sure(lead))
+        events.write_pending(session)
+        assert copies.earlier_runs(session, study) == copies.EarlierRuns(launched=1, opened=1, unknown=0)
+    with writing(fresh) as session:
+        plan = lifecycle.StudyPlan(title="Run")  # of the same short name
+        stranger = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(2), there.pseudonym, there.person_id)
+        assert stranger.slug == first.slug
+
+    moved = capsule.import_study(exported(old, study.slug, tmp_path / "run.zip"), fresh, there)
+
+    with reading(fresh) as session:
+        runs = copies.earlier_runs(session, lifecycle.by_slug(session, moved.slug))
+    assert runs == (copies.EarlierRuns(0, 0, 1) if logged_before else copies.EarlierRuns(1, 1, 0))
+    for engine in (old, fresh):
+        engine.dispose()

@@ -9,12 +9,12 @@ import random
 import pytest
 from helpers.ratings import exclude, submit
 from helpers.reports import new_study, report_of, some_answers
-from helpers.studies import full_answers, join, sure
+from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join, sure
 from openpyxl import load_workbook
 
 from triptych.operations import verify
 from triptych.people import accounts, roster
-from triptych.privacy import withdrawal
+from triptych.privacy import deletion, withdrawal
 from triptych.results.caveats import caveats
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import build_frame
@@ -22,7 +22,7 @@ from triptych.results.looking import log_look
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.storage import database, events
 from triptych.storage.events import EventKind
-from triptych.storage.models import StudyState
+from triptych.storage.models import Role, Study, StudyState
 from triptych.study import lifecycle
 from triptych.study.design import Parts, amend
 from triptych.study.duplicate import duplicate
@@ -156,6 +156,29 @@ def test_copies_of_opened_studies_are_reported_in_the_methods(sqlite_engine):
         "This study repeats 2 earlier studies with the same items; results of 2 were opened before its launch."
     )
     assert sentence in report_of(sqlite_engine, study).files["methods.txt"].decode()
+
+
+def test_a_deleted_draft_was_no_earlier_study(sqlite_engine):
+    """Its copy was said to repeat it, and to follow a look at the study that got its short name."""
+    with database.writing(sqlite_engine) as session:
+        lead = add_person(session, "lead", Role.lead)
+
+        def made(title: str, items: int) -> Study:
+            plan = lifecycle.StudyPlan(title=title)
+            return lifecycle.create_study(
+                session, plan, SMALL_RUBRIC, draft_items(items), lead.pseudonym, lead.person_id
+            )
+
+        draft = made("Try", 2)
+        study = duplicate(session, draft, "Final", lead)
+        events.write_pending(session)
+        deletion.delete_draft(session, draft, lead)
+        another = made("Try", 3)
+        assert another.slug == "try"
+        lifecycle.set_state(session, another, StudyState.open, lead.pseudonym)
+        log_look(session, another, 1, 1, lead.pseudonym)
+        lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
+        assert "repeated" not in listed(session, study)
 
 
 def test_answers_at_one_end_are_a_ceiling(sqlite_engine):

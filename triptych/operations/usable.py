@@ -41,6 +41,7 @@ from triptych.storage.models import (
     Turn,
 )
 from triptych.study import contents, lifecycle
+from triptych.study.copies import EarlierRuns
 from triptych.study.settings import settings_of
 
 LARGEST_INTEGER = 2**31 - 1  # that a column of PostgreSQL stores
@@ -177,5 +178,8 @@ def _refuse_odd_values(kind: str, old: Any, new: Any) -> None:
     if kind == EventKind.study_copied:
         names = [*new.get("originals", []), *new.get("origins", []), new.get("from", "")]
         TypeAdapter(list[str]).validate_python(names, strict=True)
+    if kind == EventKind.study_open and "repeats" in new:
+        numbers = asdict(EarlierRuns(**new["repeats"])).values()
+        TypeAdapter(list[int]).validate_python([*numbers], strict=True)
     if kind == EventKind.check_answered_again and new.get(LATER):
         TypeAdapter(HowItEnded).validate_python(asdict(how_it_ended(new[LATER])), strict=True)

@@ -460,11 +460,18 @@ def _imported(session: Session, study: Study) -> Iterator[Finding]:
 
 def _repeated(session: Session, study: Study) -> Iterator[Finding]:
     """Earlier studies with the same items, which this one may repeat until a difference is clear."""
-    runs, opened = earlier_runs(session, study)
-    if runs:
+    runs = earlier_runs(session, study)
+    if runs.launched:
         sentence = (
-            f"This study repeats {counted(runs, 'earlier study', 'earlier studies')} with the same items; results of "
-            f"{opened} were opened before its launch."
+            f"This study repeats {counted(runs.launched, 'earlier study', 'earlier studies')} with the same items; "
+            f"results of {runs.opened} were opened before its launch."
+        )
+        yield Finding(60, "repeated", sentence)
+    if runs.unknown:
+        studies = counted(runs.unknown, "study", "studies")
+        sentence = (
+            f"This study was copied with its items from {studies} of another database; "
+            "whether results were opened there before its launch is not known."
         )
         yield Finding(60, "repeated", sentence)
 

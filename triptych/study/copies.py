@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 from sqlmodel import Session
 
+from triptych import clock
 from triptych.storage import arrivals
 from triptych.storage.events import EventKind
 from triptych.storage.models import Candidate, Event, EventDetail, Item, Membership, Person, Purpose, Role, Study
 from triptych.study.persons import Who
+
+
+@dataclass(frozen=True)
+class EarlierRuns:
+    """The launched studies that a study was copied from with its items, at its own launch.
+
+    opened: how many had opened results; unknown: how many further originals are in another database.
+    """
+
+    launched: int
+    opened: int
+    unknown: int
 
 
 def originals(session: Session, study: Study) -> list[str]:
@@ -44,19 +58,36 @@ def _begun_with(hashes: Sequence[str]) -> ColumnElement[bool]:
 
 def _copying(session: Session, study: Study) -> dict[str, Any]:
     """The logged data of this study's copying; empty if it is no copy."""
-    copied = select(EventDetail.new).join(Event, Event.id == EventDetail.event_id)
-    copied = copied.where(Event.study_id == study.id, Event.kind == EventKind.study_copied)
-    return session.scalars(copied.limit(1)).first() or {}
+    return _first_logged(session, study, EventKind.study_copied)
 
 
-def earlier_runs(session: Session, study: Study) -> tuple[int, int]:
-    """How many launched studies this one was copied from with items; and how many had opened results at its launch."""
+def _first_logged(session: Session, study: Study, kind: EventKind) -> dict[str, Any]:
+    first = select(EventDetail.new).join(Event, Event.id == EventDetail.event_id)
+    first = first.where(Event.study_id == study.id, Event.kind == kind).order_by(Event.number).limit(1)
+    return session.scalars(first).first() or {}
+
+
+def to_log(session: Session, study: Study) -> dict[str, Any]:
+    """What the launch of a copy logs of its originals: later they may be deleted, or in another database."""
+    return {"repeats": asdict(_runs_here(session, study))} if _copying(session, study) else {}
+
+
+def earlier_runs(session: Session, study: Study) -> EarlierRuns:
+    """As logged at launch; otherwise from this database: for a draft, and after a launch by an earlier version."""
+    logged = _first_logged(session, study, EventKind.study_open).get("repeats")
+    return EarlierRuns(**logged) if logged else _runs_here(session, study)
+
+
+def _runs_here(session: Session, study: Study) -> EarlierRuns:
     hashes = originals(session, study) if _copying(session, study).get("items") else []
-    here = select(Study.id).where(_begun_with(hashes))
-    drafts = session.scalars(here.where(Study.opened_at.is_(None))).all()
-    opened = select(Event.study_id).where(Event.study_id.in_(here), Event.kind == EventKind.results_opened)
-    opened = opened.where(Event.at < study.opened_at) if study.opened_at else opened
-    return len(hashes) - len(drafts), len(session.scalars(opened.distinct()).all())
+    here = session.execute(select(Study.id, Study.opened_at).where(_begun_with(hashes))).all()
+    launch = study.opened_at or clock.now()
+    launched = [number for number, at in here if at is not None and at <= launch]
+    opened = select(Event.study_id).where(Event.study_id.in_(launched), Event.kind == EventKind.results_opened)
+    looked_at = session.scalars(opened.where(Event.at <= launch).distinct()).all()
+    # in the database of their copying, only drafts and demo studies are deleted
+    unknown = len(hashes) - len(here) if arrivals.arrivals(session, study.id) else 0
+    return EarlierRuns(len(launched), len(looked_at), unknown)
 
 
 def blind_originals(session: Session, study: Study, who: Who) -> Sequence[Study]:

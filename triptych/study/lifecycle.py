@@ -227,12 +227,13 @@ def set_state(session: Session, study: Study, state: StudyState, actor: str) -> 
     if state not in ALLOWED_NEXT[study.state]:
         raise Conflict(f"A study that is {study.state} cannot become {state}.")
     old, study.state = study.state, state
-    now: dict[str, str] = {"state": state}
+    now: dict[str, Any] = {"state": state}
     study.paused_at = clock.now() if state == StudyState.paused else None
     if state == StudyState.open and study.opened_at is None:
         study.opened_at = clock.now()
         study.design_hash = contents.design_hash(session, study)
         now |= {"design_hash": study.design_hash, "systems_seal": contents.systems_seal(session, study)}
+        now |= copies.to_log(session, study)
     session.flush()
     events.record(session, study.id, EventKind(f"study {state}"), actor, old={"state": old}, new=now)
 
