@@ -8,9 +8,14 @@ import streamlit as st
 
 from components.shell.entrance import READING, column
 from components.shell.state import plain
-from triptych.languages.language import _
+from triptych.languages.language import _, message
 from triptych.rubric.model import Section
 from triptych.study.settings import AFTER_WITHDRAWAL, SHARED, Consent, Ethics
+
+DECLINED_NOTE = message(
+    "You get no items in this study from now on. It is stored that you declined, with your name or id and anything you "
+    "submitted before. Under *My data* you can read this and withdraw."
+)
 
 
 def read(consent: Consent, ethics: Ethics) -> None:
@@ -32,7 +37,7 @@ def ask(consent: Consent, ethics: Ethics, on_agree: Callable[[], None], on_refus
         with st.container(horizontal=True):
             st.button(_("I agree"), type="primary", on_click=on_agree)
             with st.popover(_("I do not agree")):
-                st.write(_("You will not take part in this study. Only the fact that you declined is stored."))
+                st.write(_(DECLINED_NOTE))
                 st.button(_("Leave the study"), on_click=on_refuse)
 
 

@@ -39,7 +39,10 @@ MESSAGES = {
     ),
     NoItem.screened_out: (
         message("You are not taking part"),
-        message("You did not agree to take part, so there is nothing more to do. Thank you for your time."),
+        message(
+            "You did not agree to the text, so there are no items for you. Under *My data* you can read what is stored "
+            "about you, and withdraw. Thank you for your time."
+        ),
     ),
     NoItem.failed_test: (
         message("Thank you for taking the test"),

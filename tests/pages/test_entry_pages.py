@@ -106,6 +106,16 @@ def test_declining_consent_shows_a_code_and_a_way_back(visit):
     assert [link.proto.url for link in app.get("link_button")] == ["https://p.example/x?cc=OUT1"]
 
 
+def test_declining_a_consent_text_promises_no_deletion(visit):
+    """Who declined a changed text read that only their refusal is stored, while all their ratings stay."""
+    app = visit(consent=Consent(text="Agree?"))
+
+    assert "Only the fact" not in shown(app)
+    assert "anything you submitted before. Under *My data* you can read this and withdraw." in shown(app)
+    press(app, "Leave the study")
+    assert "Under *My data* you can read what is stored about you, and withdraw." in shown(app)
+
+
 def test_failing_shows_the_reasons_and_a_code(visit):
     app = visit(entry=EntryRules(attempts=2))
     for attempt in (1, 2):
