@@ -67,7 +67,8 @@ def steps(member: Member, study: Study, promised: str, who: Who, annotations: in
         why = _reason_to_let_in(member, study)
         if why is not None:
             chosen.append("let in")
-        if not member.withdrawn_at and _confirmed("Withdraw", f"{WITHDRAW_HINTS[promised]} {NAME_HINT}", member):
+        may_withdraw = member.kind != Kind.judge and not member.withdrawn_at
+        if may_withdraw and _confirmed("Withdraw", f"{WITHDRAW_HINTS[promised]} {NAME_HINT}", member):
             chosen.append("withdraw")
         if human and not member.erased:
             with st.popover("Erase"):

@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from helpers.analyses import look_at
-from helpers.ratings import assigned, resubmit, same, set_aside, submit
+from helpers.ratings import append_scores, assigned, resubmit, same, set_aside, submit
 from helpers.ratings import exclude as excluded_by_hand
-from helpers.studies import full_answers
+from helpers.studies import full_answers, sure
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import func, select, text, update
@@ -20,7 +20,7 @@ from triptych.exchange import exports
 from triptych.formats.writers.model import EVERYTHING
 from triptych.operations import verify
 from triptych.people import joining, roster
-from triptych.privacy import withdrawal
+from triptych.privacy import erasure, withdrawal
 from triptych.results.frame.counted import mostly_ignored
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import build_frame, frame_of
@@ -297,6 +297,22 @@ def test_later_terms_bind_only_those_who_consent(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         assert withdrawal.promised_to(session, study, ben.pseudonym) == "delete"
         assert withdrawal.withdraw(session, study, anna.pseudonym, lead.pseudonym) == "keep"
+
+
+@pytest.mark.parametrize("leaving", ["withdraws", "is erased"])
+def test_a_judge_that_did_badly_is_excluded_not_deleted(sqlite_engine, make_study, leaving):
+    """Scores of judges were deleted with a withdrawal: the report showed the best judge as the only one."""
+    with database.writing(sqlite_engine) as session:
+        study, lead, _ = make_study(session)
+        judge = append_scores(session, study, lead, "big-model")
+
+    with database.writing(sqlite_engine) as session, pytest.raises(NotAllowed, match="is a judge model"):
+        if leaving == "withdraws":
+            withdrawal.withdraw(session, study, judge, lead.pseudonym)
+        else:
+            erasure.erase(session, study, judge, sure(lead))
+    with database.reading(sqlite_engine) as session:
+        assert set(build_frame(session, study).work["annotator"]) == {judge}
 
 
 def test_the_helper_of_other_tests_excludes_in_the_same_words(sqlite_engine, make_study):

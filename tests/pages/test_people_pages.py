@@ -11,7 +11,7 @@ import streamlit as st
 from helpers.asgi import sent
 from helpers.downloads import get
 from helpers.present import present
-from helpers.ratings import submit
+from helpers.ratings import append_scores, submit
 from helpers.results_pages import words
 from helpers.sign_in import app, be, field, press, shown, signs_in
 from helpers.studies import ROOT, add_person, full_answers, join, sure
@@ -360,6 +360,17 @@ def in_the_file(who: Who) -> bool:
     """Whether a byte of the name is in the database; the pseudonyms of tests hold the name."""
     content = database.sqlite_path(str(web_engine().url)).read_bytes()
     return present(who.name).encode() in content.replace(who.pseudonym.encode(), b"")
+
+
+def test_a_judge_can_be_neither_withdrawn_nor_erased(visit, people_study):
+    study, lead, _ = people_study
+    with database.writing(web_engine()) as session:
+        judge = append_scores(session, study, lead, "big-model")
+
+    page = choose(visit(lead, "people.py", study=study.slug), study, judge)
+
+    assert f"Withdraw {judge}" not in words(page)
+    assert not [label for label in labels(page) if label.startswith(("Withdraw", "Erase"))]
 
 
 def test_an_invited_leads_link_works_once(monkeypatch, visit, people_study):

@@ -12,7 +12,7 @@ from sqlmodel import Session
 
 from triptych import clock
 from triptych.annotate import exclusions, reservations
-from triptych.errors import Conflict, NotFound
+from triptych.errors import Conflict, NotAllowed, NotFound
 from triptych.people import links, roster
 from triptych.privacy import scrub
 from triptych.storage import events
@@ -24,6 +24,7 @@ from triptych.storage.models import (
     Event,
     EventDetail,
     Highlight,
+    Kind,
     Membership,
     Person,
     Purpose,
@@ -43,9 +44,11 @@ def withdraw(session: Session, study: Study, pseudonym: str, actor: str) -> str:
 
     Kept ratings become surplus: their places are free, but results still include them. In a closed study they keep
     their places, which nobody else can take. Call `erasure.wipe` afterwards, outside the transaction. Raises NotFound,
-    Conflict if they have withdrawn before.
+    NotAllowed for a judge, whose scores a lead could delete otherwise, Conflict if they have withdrawn before.
     """
     membership, person = roster.find(session, study, pseudonym)
+    if person.kind == Kind.judge:
+        raise NotAllowed(f"{pseudonym} is a judge model, and its scores are kept. Exclude it with a reason instead.")
     if membership.withdrawn_at is not None:
         raise Conflict(f"{pseudonym} has already withdrawn from this study.")
     promised = what_was_promised(session, study, membership, pseudonym)
