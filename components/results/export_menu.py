@@ -19,6 +19,10 @@ from triptych.storage.models import Study
 BLIND = (
     "This study is blind, so systems are called System 1, 2, … here. To include their names, unblind the study first."
 )
+NOT_PUBLIC = (
+    "Exports contain the ratings and texts of all annotators, whatever they agreed to have published. For publication, "
+    "make an archive: `triptych study archive`."
+)
 EVERY = ""
 ASK_SECONDS = 1.0
 
@@ -28,6 +32,7 @@ def export_menu(study: Study, criteria: Mapping[str, str], person_id: int) -> No
     key = choose("Format", {key: each.title for key, each in FORMATS.items()}, f"export-{study.slug}")
     chosen = FORMATS[key]
     st.text(chosen.sentence)
+    st.caption(NOT_PUBLIC)
     options = _options(chosen, criteria, f"export-{study.slug}")
     if study.unblinded_at is None and chosen.names_systems:
         st.caption(BLIND)

@@ -33,10 +33,12 @@ from triptych.formats.writers import FORMATS, task
 from triptych.formats.writers.codebook import COLUMNS
 from triptych.formats.writers.model import EVERYTHING, ExportOptions, FinishedCandidate, FinishedTurn
 from triptych.formats.writers.tables import ANNOTATIONS_HEADER, ITEMS_HEADER
+from triptych.people import joining
 from triptych.privacy import withdrawal
 from triptych.storage import database
 from triptych.storage.models import Assignment, AssignmentState, Membership, Role, System
 from triptych.study import lifecycle
+from triptych.study.settings import changed, settings_of, stored
 from triptych.web import export
 
 
@@ -116,6 +118,28 @@ def test_an_export_says_what_it_holds_of_leavers(filled):
 
     assert people[0].pseudonym in files["ratings.csv"].decode()
     assert "Their ratings are, unless the consent text promised to delete them." in files["README.md"].decode()
+
+
+@pytest.mark.parametrize("key", ["csv", "huggingface"])
+@pytest.mark.parametrize(
+    ("sharing", "sentence"),
+    [
+        ("nothing", "0 of 2 annotators agreed to the publication of their individual ratings, 0 of these also"),
+        ("ratings", "2 of 2 annotators agreed to the publication of their individual ratings, 0 of these also"),
+        ("texts", ""),
+    ],
+)
+def test_an_export_says_who_agreed_to_its_publication(filled, key, sharing, sentence):
+    session, study, _, people = filled
+    study.settings = stored(changed(study, consent={"text": "Agree?", "sharing": sharing}))
+    session.flush()
+    for who in people:
+        joining.consent(session, study, who, settings_of(study).consent.version)
+
+    readme = unzipped(session, study, key)["README.md"].decode()
+
+    assert sentence in readme
+    assert ("study archive" in readme) == bool(sentence)
 
 
 @pytest.mark.parametrize("key", FORMATS)
@@ -556,7 +580,7 @@ def test_the_menu_asks_for_the_options_of_the_format():
     app.number_input[0].set_value(0.5)
     app.selectbox[1].set_value("fluency").run()
     assert app.get("link_button")[0].proto.url == "export/esc-1/trl.zip?criterion=fluency&margin=0.5"
-    assert "System 1, 2" in app.caption[0].value
+    assert ["study archive" in app.caption[0].value, "System 1, 2" in app.caption[1].value] == [True, True]
     app.selectbox[0].set_value("events").run()
-    assert not app.caption
+    assert len(app.caption) == 1
     assert not app.exception

@@ -8,21 +8,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pandas as pd
-from sqlalchemy import select
 from sqlmodel import Session
 
-from triptych.annotate.onboarding import SCREENED_OUT
+from triptych.privacy.publication import ONE_BY_ONE, agreements
 from triptych.results.frame import collection
 from triptych.results.frame.counted import counted_ratings, kinds_by_default
-from triptych.results.frame.loading import membership_of
 from triptych.results.frame.model import Counted, Frame
 from triptych.results.frame.upkeep import build_frame, with_annotators_called
 from triptych.stats.numbers import counted
-from triptych.storage.events import EventKind
-from triptych.storage.models import SEEN, Assignment, Event, EventDetail, Kind, Membership, Person, Study
-from triptych.study.settings import Sharing, settings_of
+from triptych.storage.models import Kind, Study
+from triptych.study.settings import Sharing
 
-ONE_BY_ONE = ("ratings", "texts")  # values of "what is published" that cover individual ratings
 MIN_HIDING_PEOPLE = 3  # minimum number of people whose sum hides each of them
 JUDGE, ANNOTATOR = "Judge", "Annotator"
 
@@ -137,50 +133,15 @@ class Covered:
 
 def covered(session: Session, study: Study) -> Covered:
     """Everybody with finished work in the study. Their numbers do not follow the order of joining."""
-    query = (
-        select(
-            Person.pseudonym,
-            Person.kind,
-            Membership.consent_version,
-            Membership.withdrawn_at,
-            Membership.turned_away_as,
-        )
-        .join(Assignment, Assignment.person_id == Person.id)
-        .outerjoin(Membership, membership_of())
-        .where(Assignment.study_id == study.id, Assignment.state.in_(SEEN))
-        .distinct()
-    )
     people = sorted(
-        session.execute(query),
-        key=lambda row: hashlib.sha256(f"{study.seed} archive {row.pseudonym}".encode()).digest(),
+        agreements(session, study),
+        key=lambda person: hashlib.sha256(f"{study.seed} archive {person.pseudonym}".encode()).digest(),
     )
     names: dict[str, str] = {}
     for noun, of_kind in ((ANNOTATOR, set(Kind) - {Kind.judge}), (JUDGE, {Kind.judge})):
-        here = [person.pseudonym for person in people if person.kind in of_kind and person.withdrawn_at is None]
+        here = [person.pseudonym for person in people if person.kind in of_kind and not person.has_left]
         names |= {pseudonym: f"{noun} {number}" for number, pseudonym in enumerate(here, 1)}
-    agreed = _agreed(session, study)
-    current = settings_of(study).consent
-    sharing: dict[str, Sharing] = {}
-    for pseudonym, kind, version, _, turned_away_as in people:
-        if kind != Kind.human:
-            sharing[pseudonym] = "texts"
-        elif turned_away_as == SCREENED_OUT:  # they declined a later text
-            sharing[pseudonym] = "nothing"
-        elif version == current.version:
-            sharing[pseudonym] = current.sharing
-        else:
-            sharing[pseudonym] = agreed.get((pseudonym, version), "not_asked")
-    left = frozenset(person.pseudonym for person in people if person.withdrawn_at is not None)
+    sharing = {person.pseudonym: person.sharing for person in people}
+    left = frozenset(person.pseudonym for person in people if person.has_left)
     scope = Counted(kinds_by_default(study))
     return Covered(names, left, sharing, build_frame(session, study), scope)
-
-
-def _agreed(session: Session, study: Study) -> dict[tuple[str, str | None], Sharing]:
-    """(pseudonym, version of the consent text) → what it said about publication."""
-    consents = (
-        select(Event.subject, EventDetail.new)
-        .join(EventDetail, EventDetail.event_id == Event.id)
-        .where(Event.study_id == study.id, Event.kind == EventKind.consented)
-        .order_by(Event.number)
-    )
-    return {(who, new.get("version")): new.get("sharing", "not_asked") for who, new in session.execute(consents) if new}

@@ -33,6 +33,7 @@ from triptych.formats.writers.model import (
     Selection,
 )
 from triptych.formats.writers.writing import zipped
+from triptych.privacy.publication import notes_on_publishing
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.csv_rows import export_highlights, export_ratings
 from triptych.results.frame.loading import GIVEN_STATE
@@ -85,7 +86,8 @@ def export_zip(
     """
     check_request(session, study, key, options)
     finished, bar = read_finished(session, study), underway or Underway()
-    files = documents(bar.counting(finished, *_counts(session, study)), FORMATS[key], options, [])
+    notes = list(notes_on_publishing(session, study))
+    files = documents(bar.counting(finished, *_counts(session, study)), FORMATS[key], options, notes)
     return bar.sending(zipped(bar.naming(files), f"{study.slug}-{key}"))
 
 
