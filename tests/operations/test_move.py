@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import pytest
 from helpers.annotations import annotate_with_everything
-from helpers.studies import SMALL_RUBRIC
+from helpers.studies import SMALL_RUBRIC, join
 from sqlalchemy import func, null, select, text, update
 from sqlalchemy.exc import IntegrityError
 
+from triptych import clock
 from triptych.cli import main as program
 from triptych.errors import NotFound, UnsafeDatabase
 from triptych.operations import move
+from triptych.people.panels import panels_of
+from triptych.privacy import withdrawal
 from triptych.storage import database, events, schema
 from triptych.storage.database import reading, writing
-from triptych.storage.models import Assignment, Base, Item, Membership, PanelIdentity, Person, Rating, Setting, Study
+from triptych.storage.models import (
+    Assignment,
+    Base,
+    Item,
+    Login,
+    Membership,
+    PanelIdentity,
+    Person,
+    Rating,
+    Setting,
+    StoredAnswer,
+    Study,
+)
 from triptych.study.persons import Who
 
 
@@ -26,7 +41,8 @@ def filled(sqlite_engine, make_study):
             study, _, who = make_study(session, title=title, rubric=SMALL_RUBRIC)
             for person in who:
                 annotate_with_everything(session, study, person, f"a note on {title}")
-            session.add(PanelIdentity(person_id=who[0].person_id, panel=study.slug, external_id="P1"))
+            own_panel = panels_of(study, "Prolific")[0]
+            session.add(PanelIdentity(person_id=who[0].person_id, panel=own_panel, external_id="P1"))
             slugs.append(study.slug)
         session.add(Setting(key="a", value="b"))
         session.execute(update(Item).where(Item.external_id == "item-1").values(meta={"é": [1, None, 0.1]}))
@@ -82,10 +98,39 @@ def test_moving_a_study_moves_its_people_only(sqlite_engine, other_sqlite, fille
         members = old.scalars(select(Membership.person_id).where(Membership.study_id == study_id)).all()
         assert new.scalars(select(Study.slug)).all() == [filled[0]]
         assert set(new.scalars(select(Person.id))) == set(members)
-        assert new.scalars(select(PanelIdentity.panel)).all() == [filled[0]]
+        assert new.scalars(select(PanelIdentity.panel)).all() == [f"Prolific\n{filled[0]}"]
         assert new.scalars(select(Setting)).all() == []
         count = select(func.count()).select_from(Rating)
         assert 0 < new.execute(count).scalar_one() == old.execute(count).scalar_one() / 2
+
+
+def test_nothing_of_peoples_other_studies_moves_along(sqlite_engine, other_sqlite, make_study):
+    """Somebody who has withdrawn keeps a name here for another study only."""
+    now = clock.now()
+    with writing(sqlite_engine) as session:
+        first, lead, people = make_study(session, title="First")
+        second, *_ = make_study(session, title="Second", annotators=0)
+        for who, name in zip(people, ("stays", "leaves"), strict=True):
+            join(session, second, who)
+            session.get_one(Person, who.person_id).name = name
+            session.add(Login(person_id=who.person_id, secret_hash=name, created_at=now, expires_at=now))
+            for study in (first, second):
+                panel, former = panels_of(study, f"Panel of {study.title}")
+                for stored, external_id in ((panel, name), (former, f"{name} formerly")):
+                    session.add(PanelIdentity(person_id=who.person_id, panel=stored, external_id=external_id))
+        session.add(StoredAnswer(person_id=lead.person_id, key="k", request_hash="", answer={}, stored_at=now))
+        withdrawal.withdraw(session, first, people[1].pseudonym, people[1].pseudonym)
+        slug = first.slug
+
+    move.move(sqlite_engine, other_sqlite, [slug])
+
+    with reading(sqlite_engine) as old, reading(other_sqlite) as new:
+        pair = select(Person.name).where(Person.id.in_([who.person_id for who in people])).order_by(Person.id)
+        assert (old.scalars(pair).all(), new.scalars(pair).all()) == (["stays", "leaves"], ["stays", None])
+        ids = new.execute(select(PanelIdentity.panel, PanelIdentity.external_id)).all()
+        assert ids == [(f"Panel of First\n{slug}", "stays")]
+        assert new.scalars(select(Login.secret_hash)).all() == ["stays"]
+        assert new.scalars(select(StoredAnswer)).all() == []
 
 
 def test_no_value_and_a_json_null_stay_apart(sqlite_engine, postgres_engine, filled):

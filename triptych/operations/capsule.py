@@ -31,6 +31,7 @@ from triptych.operations import arrival, backup, move, usable, verify
 from triptych.operations.arrival import Arrived
 from triptych.operations.sealed import LARGEST_BYTES, UNREADABLE
 from triptych.people import accounts, passcodes
+from triptych.privacy.scrub import IDENTIFYING
 from triptych.stats.numbers import counted
 from triptych.storage import database, foreign_parts, schema, wiping, working
 from triptych.storage.models import (
@@ -143,8 +144,7 @@ def _extract(engine: Engine, path: Path, slug: str) -> dict[str, str]:
 
 def _leave_people_behind(copy: Engine) -> None:
     with database.writing(copy) as session:
-        nothing = dict.fromkeys(("name", "email", "passcode_hash", "language", "identity"))
-        session.execute(update(Person).values(nothing))
+        session.execute(update(Person).values(dict.fromkeys(IDENTIFYING)))
         # a report may contain texts of people who have left since
         for table in (PanelIdentity, Login, Ticket, Token, StoredAnswer, Invitation, FailedSignIn, Setting, Snapshot):
             session.execute(delete(table))

@@ -24,6 +24,7 @@ from sqlalchemy import (
     Table,
     Text,
     bindparam,
+    case,
     cast,
     false,
     func,
@@ -39,14 +40,19 @@ from sqlmodel import Session
 from triptych import settings
 from triptych.errors import NotAllowed, NotFound, UnsafeDatabase
 from triptych.operations.backup import opened
+from triptych.people.panels import WITHDRAWN
+from triptych.privacy.scrub import IDENTIFYING
 from triptych.storage import events, outputs, schema, working
-from triptych.storage.models import Base, Study
+from triptych.storage.models import Access, Base, Kind, Role, Study
 from triptych.storage.rows import owner, within
 from triptych.storage.unavailable import explained
 
 BATCH, BLOCK = 500, 2**20  # rows; bytes
 TABLES: Sequence[Table] = Base.metadata.sorted_tables
 STUDY, PERSON, RUBRIC = (Base.metadata.tables[name] for name in ("study", "person", "rubric"))
+PANEL_ID, MEMBERSHIP, STORED_ANSWER = (
+    Base.metadata.tables[name] for name in ("panel_identity", "membership", "stored_answer")
+)
 
 
 @dataclass(frozen=True)
@@ -129,23 +135,56 @@ def _refuse_unknown(old: Connection, slugs: Sequence[str]) -> None:
 
 
 def chosen(table: Table, slugs: Sequence[str]) -> Select[Any]:
-    """The studies' rows in the order of their numbers, so that a row is written after the rows that it refers to."""
-    return _as_stored(table).where(_belongs(table, slugs)).order_by(*table.primary_key.columns)
+    """The studies' rows in the order of their numbers, so that a row is written after the rows that it refers to.
+
+    Of somebody who has withdrawn from all these studies, what identifies them is left out: it is kept for others.
+    """
+    query = _as_stored(table)
+    if slugs and table is PERSON:
+        gone = _departed(slugs)
+        known = {name: case((gone, None), else_=PERSON.c[name]).label(name) for name in IDENTIFYING}
+        query = select(*(known.get(column.name, column) for column in PERSON.columns))
+    return query.where(_belongs(table, slugs)).order_by(*table.primary_key.columns)
 
 
 def _belongs(table: Table, slugs: Sequence[str]) -> ColumnElement[bool]:
     """A condition for the source: which rows of a table belong to these studies, or to the whole database."""
     if not slugs:
         return true()
+    if table is STORED_ANSWER:
+        return false()  # may be about any study
+    if table is PANEL_ID:
+        return _is_panel_id_of(slugs)
     studies = STUDY.c.slug.in_(slugs)
     roots = {STUDY: studies, RUBRIC: RUBRIC.c.id.in_(select(STUDY.c.rubric_id).where(studies))}
     # a person is copied if any row of these studies names them
     columns = [column for other in TABLES if _is_of_study(other) for column in other.columns]
     naming = [select(c).where(within(c.table, roots)) for c in columns if c.references(PERSON.c.id)]
+    people = or_(*map(PERSON.c.id.in_, naming))
+    if table is not PERSON and not _is_of_study(table):
+        people &= ~_departed(slugs)  # logins
     try:
-        return within(table, {**roots, PERSON: or_(*map(PERSON.c.id.in_, naming))})
+        return within(table, {**roots, PERSON: people})
     except KeyError:
         return false()  # settings of an installation, not of a study
+
+
+def _departed(slugs: Sequence[str]) -> ColumnElement[bool]:
+    """Which people take part in none of these studies any more, as in `scrub.is_done_here`."""
+    of_studies = MEMBERSHIP.c.study_id.in_(select(STUDY.c.id).where(STUDY.c.slug.in_(slugs)))
+    present = select(MEMBERSHIP.c.person_id).where(of_studies, MEMBERSHIP.c.withdrawn_at.is_(None))
+    return PERSON.c.id.not_in(present) & (PERSON.c.kind == Kind.human) & (PERSON.c.role != Role.lead)
+
+
+def _is_panel_id_of(slugs: Sequence[str]) -> ColumnElement[bool]:
+    """Which panel ids are those of these studies' people in them; before decision 72 an id was of several studies."""
+    studies = select(STUDY.c.id).where(STUDY.c.slug.in_(slugs))
+    panel, external_id = PANEL_ID.c.panel, PANEL_ID.c.external_id
+    own = or_(*(panel.endswith(f"\n{slug}", autoescape=True) for slug in slugs))
+    former = ~panel.contains("\n") & studies.where(STUDY.c.access == Access.panel).exists()
+    members = PANEL_ID.c.person_id.in_(select(MEMBERSHIP.c.person_id).where(MEMBERSHIP.c.study_id.in_(studies)))
+    gone = PANEL_ID.c.person_id.in_(select(PERSON.c.id).where(_departed(slugs)))
+    return members & (own | former) & (external_id.startswith(WITHDRAWN) | ~gone)
 
 
 def _is_of_study(table: Table) -> bool:

@@ -19,6 +19,7 @@ from triptych.study.persons import Who
 from triptych.study.settings import settings_of
 
 LONGEST_PANEL_ID = 200
+WITHDRAWN = "withdrawn "  # before what is left of an id
 
 
 def panel_study(session: Session, parameters: Mapping[str, str]) -> Study | None:
@@ -38,7 +39,7 @@ def came_from_panel(session: Session, who: Who) -> bool:
 
 def mark_of_panel_id(study_id: int, external_id: str) -> str:
     """The part of a panel id that is kept after a withdrawal: a hash that recognises the person in this study only."""
-    return f"withdrawn {passcodes.secret_hash(f'{study_id} {external_id}')}"
+    return f"{WITHDRAWN}{passcodes.secret_hash(f'{study_id} {external_id}')}"
 
 
 def panels_of(study: Study, panel: str) -> tuple[str, str]:

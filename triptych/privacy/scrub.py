@@ -57,6 +57,7 @@ BY_ANNOTATORS = (
     EventKind.submitted,
     EventKind.surplus,
 )
+IDENTIFYING = ("name", "email", "passcode_hash", "language", "identity")  # columns of a person
 TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.+]+")
 
 
@@ -146,7 +147,8 @@ def forget_identity(session: Session, person: Person) -> None:
     for panel, external_id in identities:
         marks = [panels.mark_of_panel_id(study_id, external_id) for study_id in parts]
         session.add_all(PanelIdentity(person_id=person.id, panel=panel, external_id=mark) for mark in marks)
-    person.name = person.email = person.passcode_hash = person.language = person.identity = None
+    for column in IDENTIFYING:
+        setattr(person, column, None)
     session.flush()
 
 
