@@ -101,6 +101,7 @@ lock: .venv/dev.stamp
 	$(COMPILE) requirements.txt --output-file requirements.lock
 	$(COMPILE) requirements-dev.txt --output-file requirements-dev.lock
 	$(COMPILE) pyproject.toml --extra postgres --output-file requirements-postgres.lock
+	$(COMPILE) requirements-build.txt --constraints requirements-dev.lock --output-file requirements-build.lock
 	$(COMPILE) docs/site/requirements.txt --constraints requirements-dev.lock --output-file docs/site/requirements.lock
 
 audit: .venv/dev.stamp

@@ -4,11 +4,13 @@
 # tests/deploy/test_container.py runs the RUN steps of the first stage, its command and its health check.
 FROM python:3.13-slim-bookworm AS build
 WORKDIR /src
-COPY requirements-postgres.lock ./
+COPY requirements-postgres.lock requirements-build.lock ./
 RUN python3 -m venv /opt/triptych
-RUN /opt/triptych/bin/python -m pip install --no-cache-dir --require-hashes -r requirements-postgres.lock
+# only wheels: pip would build anything else with programs that no lock names. What builds the app is locked too
+RUN /opt/triptych/bin/python -m pip install --no-cache-dir --only-binary :all: --require-hashes -r requirements-postgres.lock
+RUN /opt/triptych/bin/python -m pip install --no-cache-dir --only-binary :all: --target /opt/triptych-build --require-hashes -r requirements-build.lock
 COPY . .
-RUN /opt/triptych/bin/python -m pip install --no-cache-dir --no-deps .
+RUN env PYTHONPATH=/opt/triptych-build /opt/triptych/bin/python -m pip install --no-cache-dir --no-deps --no-index --no-build-isolation .
 
 FROM python:3.13-slim-bookworm
 RUN useradd --system --uid 10001 --home-dir /data --no-create-home triptych && install -d -o triptych -m 0700 /data

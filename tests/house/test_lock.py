@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 
@@ -16,7 +17,8 @@ from bench.packages import DEV_LOCK, LOCK, locked
 SITE_LOCK = ROOT / "docs" / "site" / "requirements.lock"
 POSTGRES_LOCK = ROOT / "requirements-postgres.lock"
 LOCKS = {LOCK: "requirements.txt", DEV_LOCK: "requirements-dev.txt", POSTGRES_LOCK: "requirements.txt"}
-LOCKS[SITE_LOCK] = "docs/site/requirements.txt"
+BUILD_LOCK = ROOT / "requirements-build.lock"
+LOCKS |= {SITE_LOCK: "docs/site/requirements.txt", BUILD_LOCK: "requirements-build.txt"}
 
 
 def pinned(name: str) -> dict[str, str]:
@@ -54,7 +56,8 @@ def test_a_lock_is_nothing_but_entries_with_hashes(lock: Path):
 def test_all_locks_hold_the_same_versions():
     for other in (DEV_LOCK, POSTGRES_LOCK):
         assert versions(LOCK).items() <= versions(other).items()
-    assert versions(POSTGRES_LOCK).items() <= versions(DEV_LOCK).items()
+    for other in (POSTGRES_LOCK, BUILD_LOCK):
+        assert versions(other).items() <= versions(DEV_LOCK).items()
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.relative_to(ROOT).as_posix())
@@ -76,3 +79,15 @@ def test_make_and_guides_install_with_hashes():
             if re.search(r"pip\S*.* install .*-r ", line):
                 assert "--require-hashes -r" in line
                 assert "requirements.txt" not in line
+
+
+def test_the_container_takes_nothing_from_an_index_without_hash():
+    """An index that answers for the build backend ran code at each start of the app."""
+    dockerfile = (ROOT / "docs" / "deploy" / "triptych.Dockerfile").read_text()
+    steps = re.findall(r"^RUN .* -m pip install (.+)$", dockerfile, re.MULTILINE)
+    wheels_only, alone = "--only-binary :all:", "--no-index --no-build-isolation"
+
+    assert steps
+    assert all(alone in step or (wheels_only in step and "--require-hashes" in step) for step in steps)
+    (backend,) = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
+    assert backend in (ROOT / "requirements-build.txt").read_text().splitlines()
