@@ -93,9 +93,25 @@ def test_a_clock_that_was_ahead_stops_no_backup(daily):
     back_up_if_due(web_engine())
     back_up_if_due(web_engine())
 
-    ahead, newest = (made.at for made in backup.listed())
-    assert (len(names()), newest) == (2, clock.now())
+    newest, ahead = (made.at for made in backup.listed())
+    assert newest == clock.now()
     assert ahead > newest
+
+
+def test_backups_of_a_clock_ahead_replace_no_newer_ones(daily):
+    """They counted as the newest until the clock reached their time again."""
+    daily(100_000)
+    for _ in range(2):
+        back_up_if_due(web_engine())
+        daily(24)
+    daily(-100_000)
+    made = []
+    for _ in range(3):
+        back_up_if_due(web_engine())
+        made.append(clock.now())
+        daily(24)
+
+    assert [stored.at for stored in backup.listed()] == [made[2], made[1]]
 
 
 def test_a_failure_is_remembered_until_a_backup_succeeds(daily, monkeypatch):

@@ -149,10 +149,11 @@ def make(engine: Engine, name: str = "triptych") -> Backup:
 
 
 def listed() -> list[Backup]:
-    """The backups in the folder, newest first."""
+    """The backups in the folder, newest first; last those of a clock that was ahead."""
     files = (path for ending in ENDINGS.values() for path in folder().glob(f"*.{ending}"))
     backups = [backup for path in files if path.name.isprintable() and (backup := _read(path))]
-    return sorted(backups, key=lambda backup: backup.at, reverse=True)
+    now = clock.now()
+    return sorted(backups, key=lambda backup: (backup.at <= now, backup.at), reverse=True)
 
 
 def find(name: str) -> Backup:
