@@ -166,6 +166,13 @@ def test_a_systems_name_in_further_texts_and_fields_is_reported() -> None:
     assert (in_fields.severity, in_fields.items) == ("warning", ("i1",))
 
 
+@pytest.mark.parametrize("name", ["q1-SYS-A", "sys-a_q1", "sys_a:1"])
+def test_a_systems_name_in_ids_is_reported(name: str) -> None:
+    first, *others = sound()
+    in_ids = only(lint([replace(first, external_id=name), *others]), "The name of 'sys-a' is in the ids of 1 item")
+    assert (in_ids.severity, in_ids.items) == ("warning", (name,))
+
+
 def talk(n: int, before: str, speaker: str) -> ItemDraft:
     candidate = CandidateDraft("gpt4-ft", None, (TurnDraft("usr", "What now?"), TurnDraft(speaker, SENTENCES[n % 4])))
     return ItemDraft(f"i{n}", None, (TurnDraft(before, f"Question {n}?"),), (candidate,), {}, {}, n + 1)

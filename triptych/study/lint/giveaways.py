@@ -58,14 +58,17 @@ def own_names(m: Material) -> Iterator[LintFinding]:
 def _next_to_texts(
     m: Material, system: str, spellings: Sequence[str], pattern: re.Pattern[str], in_texts: Severity
 ) -> Iterator[LintFinding]:
-    in_fields: Severity = "warning"
-    for what, severity, texts, readers in (
-        ("further texts", in_texts, m.further_texts, "Annotators may see them."),
-        ("meta fields", in_fields, m.fields, "Exports of the blind study have them, and a rubric may show them."),
+    elsewhere: Severity = "warning"
+    rename = "Replace the name in the file"
+    omit = f"{rename}, or leave the field out"
+    for what, severity, texts, readers, remedy in (
+        ("further texts", in_texts, m.further_texts, "Annotators may see them", omit),
+        ("meta fields", elsewhere, m.fields, "Exports of the blind study have them, and a rubric may show them", omit),
+        ("ids", elsewhere, m.ids, "Exports of the blind study have them, and its leads and viewers see them", rename),
     ):
         naming = [item for item, text in texts if any(name in text for name in spellings) and pattern.search(text)]
         text = f"The name of {m.owner(system)} is in the {what} of {counted(len(naming), 'item')}."
-        yield from about(naming, severity, text, f"{readers} Replace the name in the file, or leave the field out.")
+        yield from about(naming, severity, text, f"{readers}. {remedy}.")
 
 
 def systems_named(text: str, systems: Iterable[str]) -> list[str]:

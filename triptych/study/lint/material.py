@@ -83,6 +83,11 @@ class Material:
         return [(item, _folded(item.extra_texts)) for item in self.items if item.extra_texts]
 
     @cached_property
+    def ids(self) -> list[tuple[ItemDraft, str]]:
+        """Items with their ids, whose parts are words."""
+        return [(item, item.external_id.casefold().replace("_", " ")) for item in self.items]
+
+    @cached_property
     def fields(self) -> list[tuple[ItemDraft, str]]:
         """Items with meta fields, with names and without case."""
         return [(item, _folded(item.meta)) for item in self.items if item.meta]
