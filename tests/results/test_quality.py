@@ -243,6 +243,15 @@ def test_recruitment_and_pay_are_in_methods_datasheet_and_numbers(sqlite_engine,
     assert "`GBP 0.90 per item (GBP 0.25 per item until 20" in report.files["heds.md"].decode()
 
 
+def test_a_pay_first_set_after_launch_is_reported(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, lead, (annotator, *_) = make_study(session)
+        submit(session, study, annotator, seconds=60)
+        design.amend(session, study, design.Parts(settings={"pay": {"per_item": "0.25"}}), "Forgotten.", lead.pseudonym)
+    methods = report_of(sqlite_engine, study).files["methods.txt"].decode()
+    assert "The pay was USD 0.25 per item (not stated until 20" in methods
+
+
 def test_many_answers_set_apart_are_reported_about_the_rubric():
     options = "options: [{key: yes_, title: Fits, positive: true}, {key: dont, title: I don't know, apart: true}]"
     rubric = likert_rubric()

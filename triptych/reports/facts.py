@@ -132,7 +132,7 @@ class Facts:
         rates: list[str] = []
         for amendment in reversed(self.amendments):
             if "pay" in amendment.before:
-                pay = Pay.model_validate(amendment.before["pay"])
+                pay = Pay.model_validate(amendment.before["pay"] or {})  # a pay that was never set is not stored
                 if (pay.per_item, pay.currency) != (after.per_item, after.currency):
                     rate = "not stated" if pay.per_item is None else rate_of(pay)
                     rates.insert(0, f"{rate} until {amendment.at:%Y-%m-%d %H:%M} UTC")
