@@ -86,6 +86,19 @@ def test_changes_after_unblinding_are_said(sqlite_engine):
     assert "1 change of submitted annotations" in kinds["annotation edited"]
 
 
+def test_a_change_after_a_viewers_look_names_no_lead(engine, make_study):
+    with database.writing(engine) as session:
+        study, _, (annotator, *_) = make_study(session)
+        submit(session, study, annotator)
+        events.record(session, study.id, EventKind.results_opened, "V-00001")
+    with database.writing(engine) as session:
+        events.record(session, study.id, EventKind.annotation_edited, annotator.pseudonym)
+    with database.reading(engine) as session:
+        kinds = listed(session, lifecycle.by_slug(session, study.slug))
+    sentence = "1 change of submitted annotations after the results had first been opened."
+    assert kinds["edited after a look"] == sentence
+
+
 def test_a_withdrawal_after_the_end_makes_no_study_incomplete(sqlite_engine):
     """Kept ratings became surplus, and the report said that the study was closed early, after a look."""
     with database.writing(sqlite_engine) as session:

@@ -377,7 +377,7 @@ def _edited_after_look(session: Session, study: Study) -> Iterator[Finding]:
     first = session.scalars(looked).one()
     edited = _count(session, study, EventKind.annotation_edited, Event.at > first) if first else 0
     if edited:
-        sentence = f"{counted(edited, 'change')} of submitted annotations after a lead had first opened the results."
+        sentence = f"{counted(edited, 'change')} of submitted annotations after the results had first been opened."
         yield Finding(59, "edited after a look", sentence)
 
 
