@@ -23,6 +23,7 @@ from triptych.annotate import exclusions
 from triptych.cli import main as command_line
 from triptych.errors import NotFound
 from triptych.people import invitations, links, viewers
+from triptych.privacy import withdrawal
 from triptych.reports import snapshot
 from triptych.results import adjudication
 from triptych.results.frame.model import Counted
@@ -154,6 +155,17 @@ def test_a_report_counts_excluded_judges_apart_from_annotators(sqlite_engine, ma
     assert report.files["exclusions.csv"].decode().splitlines()[1].startswith(f"judge,{tried},")
     assert {row["system"] for row in numbers(report) if row["part"] == "judges"} >= {tried}
     assert again(report, tmp_path, monkeypatch) == []
+
+
+def test_a_report_says_that_an_exclusion_s_reason_was_deleted(sqlite_engine, make_study):
+    study, lead, (tried, *_) = rated(sqlite_engine, make_study)
+    with database.writing(sqlite_engine) as session:
+        exclusions.exclude(session, study, tried.pseudonym, "Too fast.", lead.pseudonym)
+        withdrawal.withdraw(session, study, tried.pseudonym, tried.pseudonym)
+    files = report_of(sqlite_engine, study).files
+    for name in ("report.html", "heds.md"):
+        assert f"annotator {tried.pseudonym}: the reason was deleted" in files[name].decode()
+    assert ",the reason was deleted," in files["exclusions.csv"].decode()
 
 
 def test_a_report_is_given_to_the_study_s_lead_only(sqlite_engine, make_study, monkeypatch):

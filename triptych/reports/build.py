@@ -307,10 +307,7 @@ def _sections(parts: ReportParts) -> Iterator[ReportSection]:
     yield from criterion_sections(analysis, parts.figures)
     body = [table for table in rest if table.rows and table.name != "findings" and not table.appendix]
     yield from (ReportSection(table.title, tables=[table]) for table in body)
-    left_out = [
-        f"{exclusion.what} {exclusion.which}: {exclusion.reason or 'no reason given'}"
-        for exclusion in parts.facts.exclusions
-    ]
+    left_out = [f"{exclusion.what} {exclusion.which}: {exclusion.reason}" for exclusion in parts.facts.exclusions]
     yield ReportSection("Exclusions", "" if left_out else "No annotator and no item was left out.", left_out)
     yield ReportSection("Methods", parts.methods)
     if more := [table for table in rest if table.rows and table.appendix]:

@@ -262,7 +262,7 @@ def _annotators(session: Session, study: Study, analysis: StudyAnalysis) -> list
             name,
             when,
             who.get(name, ""),
-            reason or "",
+            reason or "the reason was deleted",  # with their other texts; none is excluded without
             int(work.get(name, 0)),
             analysis.scope.with_excluded,
         )

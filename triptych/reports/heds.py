@@ -138,9 +138,7 @@ def _quality_words(facts: Facts, book: Book) -> str:
     computed = [words for name, words in LOOKED_AT.items() if book.defined("annotators", name)]
     looked_at = [f"Computed for evaluators: {', '.join(computed)}"] if computed else []
     known = [finding.sentence.rstrip(".") for finding in facts.caveats]
-    out = [
-        f"{exclusion.what} {exclusion.which}: {exclusion.reason or 'no reason given'}" for exclusion in facts.exclusions
-    ]
+    out = [f"{exclusion.what} {exclusion.which}: {exclusion.reason}" for exclusion in facts.exclusions]
     words = "; ".join([*looked_at, *_checks(facts, book), *out, *known])
     return f"{words.removesuffix('.')}." if words else ""
 
