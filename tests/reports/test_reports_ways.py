@@ -267,6 +267,8 @@ def test_viewers_read_a_blind_report_without_pseudonyms(make_study, monkeypatch)
     study, lead, people = rated(web_engine(), make_study)
     with database.writing(web_engine()) as session:
         exclusions.exclude(session, study, people[0].pseudonym, "as said:\n<b>blue", lead.pseudonym)
+        judge = append_scores(session, study, lead, "some-model")
+        exclusions.exclude(session, study, judge, "against what was said: green", lead.pseudonym)
         adjudication.record(session, study, "item-1", {(1, "fluency"): 2}, "as said: purple", lead, None)
         secret = invitations.invite_one(session, study, "Hana", "", Role.viewer, lead.pseudonym).secret
         person = links.invited(session, secret)
@@ -280,7 +282,7 @@ def test_viewers_read_a_blind_report_without_pseudonyms(make_study, monkeypatch)
 
     pages = {who: read(who) for who in (lead, viewer)}
     assert people[0].pseudonym in pages[lead].text
-    reasons = ("blue", "purple")
+    reasons = ("blue", "green", "purple")
     assert all(reason in pages[lead].text for reason in reasons)
     page = pages[viewer].text
     assert "annotator Annotator 1" in page and "System 1" in page

@@ -20,7 +20,8 @@ from triptych.results.frame.model import Counted, Frame
 from triptych.results.frame.upkeep import frame_of, with_annotators_called
 from triptych.results.item_review import FINAL, Look, ReviewLine
 from triptych.results.warnings import Finding
-from triptych.storage.models import Membership, Person, Role, Study
+from triptych.storage.models import Item, Membership, Person, Role, Study
+from triptych.study.system_names import system_names
 
 PSEUDONYM = "[AL]-[0-9A-Z]{5}"
 SOMEBODY = "a lead"
@@ -28,15 +29,22 @@ SOMEBODY = "a lead"
 
 @dataclass(frozen=True)
 class Watched:
-    """frame: without pseudonyms. numbers: pseudonym → what is shown instead. explained: explanations are shown."""
+    """frame: without pseudonyms. numbers: pseudonym → what is shown instead. explained: explanations are shown.
+
+    alike: names of systems and ids of items that look like pseudonyms.
+    """
 
     frame: Frame
     numbers: Mapping[str, str]
     explained: bool
+    alike: frozenset[str]
 
     def sentence(self, text: str) -> str:
         """The text without pseudonyms."""
-        return self._pseudonyms.sub(lambda match: self.numbers.get(match[0], SOMEBODY), text)
+        return self._pseudonyms.sub(lambda match: self._shown(match[0]), text)
+
+    def _shown(self, name: str) -> str:
+        return self.numbers.get(name) or (name if name in self.alike else SOMEBODY)
 
     def words(self, text: str) -> str:
         """What an annotator wrote, or a lead who may quote them: without pseudonyms, and only if a lead allows it."""
@@ -114,7 +122,9 @@ def _of(session: Session, study: Study, frame: Frame) -> Watched:
     everybody = dict.fromkeys([*session.scalars(joined), *frame.work["annotator"].cat.categories])
     numbers = {pseudonym: f"Annotator {place}" for place, pseudonym in enumerate(everybody, 1)}
     renamed = with_annotators_called(frame, numbers, "watched")
-    view = Watched(replace(renamed, watched=True), numbers, frame.settings.viewers_read_explanations)
+    ids = session.scalars(select(Item.external_id).where(Item.study_id == study.id))
+    alike = frozenset(filter(re.compile(PSEUDONYM).fullmatch, [*ids, *system_names(session, study).values()]))
+    view = Watched(replace(renamed, watched=True), numbers, frame.settings.viewers_read_explanations, alike)
     for column in ("explanation", "reasons"):
         texts = renamed.ratings[column].map(view.words)
         view.frame.ratings[column] = texts.astype(renamed.ratings[column].dtype.name)

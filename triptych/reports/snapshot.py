@@ -20,7 +20,7 @@ from triptych.study import lifecycle
 
 PAGE = "report.html"
 # parts of a page as report.html.j2 writes them, in which every text is escaped
-EXCLUSION = re.compile('(?<=<li dir="auto">annotator )([^:<]*): [^<]*')
+EXCLUSION = re.compile('(?<=<li dir="auto">)((?:annotator|judge) [^:<]*): [^<]*')
 DECISIONS = re.compile('<section>\\s*<h2 dir="auto">Who decided final values</h2>.*?</section>', re.DOTALL)
 LARGEST_PAGE = 20_000_000  # bytes; a report may be from a capsule made by someone else
 
@@ -99,7 +99,7 @@ def page_of(session: Session, study: Study, sha256: str) -> str:
 
 
 def without_reasons(page: str) -> str:
-    """The page without leads' reasons for final values and exclusions of annotators, which may quote explanations."""
+    """The page without leads' reasons for final values and for excluding annotators or judges: they may quote texts."""
     return EXCLUSION.sub(r"\1", DECISIONS.sub("", page))
 
 
