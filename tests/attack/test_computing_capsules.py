@@ -167,4 +167,4 @@ def test_no_table_that_computes_something_is_read(tmp_path, definition):
         earlier_head.read(str(path))
     assert "compute" in str(refused.value.__cause__)
     with pytest.raises(sqlite3.DatabaseError, match="compute"):
-        erasure._in_database(path, {}, erasure._EarlierNames((), {}))
+        erasure._in_database(path, {}, erasure._PeopleHere((), (), {}))

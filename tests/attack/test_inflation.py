@@ -21,7 +21,7 @@ from triptych.privacy import erasure
 
 ROWS = 600
 LONG = "x" * 400_000
-UNNAMED = erasure._EarlierNames((), {})
+UNNAMED = erasure._PeopleHere((), (), {})
 
 
 def repeated(count: int) -> pa.Array:
