@@ -13,7 +13,7 @@ FILES = "The files contain every rating with its annotator's pseudonym, so only 
 who = state.require("viewer")
 with watched_study(who, "Report") as (session, study):
     made = snapshot.listed(session, study)
-st.text(FILES if made else "None yet. Leads of the study make reports, with methods and tables.")
+st.text(FILES if made else "There is no report yet. Leads of the study make reports, with methods and tables.")
 for frozen in made:
     with st.container(border=True):
         st.text(f"{moment(frozen.made_at)} · event {frozen.event_number}")

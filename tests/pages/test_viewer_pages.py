@@ -84,7 +84,7 @@ def test_no_page_of_a_viewer_shows_a_pseudonym_or_explanation(monkeypatch, world
     assert "Decided by a lead (1 item)" in everything(opened(monkeypatch, viewer, "results"))
     assert "Annotator 2" in everything(opened(monkeypatch, viewer, "items"))
     report = opened(monkeypatch, viewer, "report")
-    assert "None yet. Leads of the study make reports" in everything(report)
+    assert "There is no report yet. Leads of the study make reports" in everything(report)
     assert not report.header  # no methods that a report's findings are missing from
 
 
