@@ -33,9 +33,9 @@ from triptych.formats.writers import FORMATS, task
 from triptych.formats.writers.codebook import COLUMNS
 from triptych.formats.writers.model import EVERYTHING, ExportOptions, FinishedCandidate, FinishedTurn
 from triptych.formats.writers.tables import ANNOTATIONS_HEADER, ITEMS_HEADER
-from triptych.people import joining
+from triptych.people import accounts, joining, roster
 from triptych.privacy import withdrawal
-from triptych.storage import database
+from triptych.storage import database, events
 from triptych.storage.models import Assignment, AssignmentState, Membership, Role, System
 from triptych.study import lifecycle
 from triptych.study.settings import changed, settings_of, stored
@@ -208,6 +208,10 @@ def test_ratings_of_an_unblinded_lead_are_marked_in_exports(sqlite_engine, make_
         annotate(session, study, own_row, fluency())
         lifecycle.unblind(session, study, sure(lead))
         late = [annotate(session, study, who, fluency()) for who in (own_row, *people)][0]
+        roster.enrol_lead(session, study, accounts.create_lead(session, "Ada", "passcode of a lead"), lead.pseudonym)
+        session.flush()
+        roster.remove_lead(session, study, lead.pseudonym, sure(lead))  # knew the names all the same
+        events.write_pending(session)
         rows = table(unzipped(session, study, "potato")["annotations.csv"])
         typed = pd.read_parquet(io.BytesIO(unzipped(session, study, "parquet")["data/annotations.parquet"]))
     assert [row["annotation"] for row in rows if row["after_unblinding"] != "0"] == [str(late.id)]

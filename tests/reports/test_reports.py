@@ -28,6 +28,7 @@ from openpyxl import load_workbook
 from sqlmodel import select
 
 from triptych.formats.long_csv import write_csv
+from triptych.people import accounts, roster
 from triptych.reports import analysis, data, replay
 from triptych.reports.build import ABOUT
 from triptych.reports.numbers import Book
@@ -229,6 +230,9 @@ def test_a_report_marks_what_a_lead_rated_after_the_unblinding(sqlite_engine):
         before = submit(session, study, people[0])
         lifecycle.unblind(session, study, sure(lead))
         late = [submit(session, study, who) for who in (lead, people[1])][0]
+        roster.enrol_lead(session, study, accounts.create_lead(session, "Ada", "passcode of a lead"), lead.pseudonym)
+        session.flush()
+        roster.remove_lead(session, study, lead.pseudonym, sure(lead))  # knew the names all the same
     report = report_of(sqlite_engine, study)
 
     rows = list(csv.DictReader(io.StringIO(report.files["annotations.csv"].decode())))

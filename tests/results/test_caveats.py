@@ -7,12 +7,14 @@ import json
 import random
 
 import pytest
+from helpers.check_items import add_check, rate
 from helpers.ratings import exclude, submit
 from helpers.reports import new_study, report_of, some_answers
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join, sure
 from openpyxl import load_workbook
 
 from triptych.operations import verify
+from triptych.participants.watching import watched
 from triptych.people import accounts, roster
 from triptych.privacy import deletion, withdrawal
 from triptych.results.caveats import caveats
@@ -22,7 +24,7 @@ from triptych.results.looking import log_look
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.storage import database, events
 from triptych.storage.events import EventKind
-from triptych.storage.models import Role, Study, StudyState
+from triptych.storage.models import Purpose, Role, Study, StudyState
 from triptych.study import lifecycle
 from triptych.study.design import Parts, amend
 from triptych.study.duplicate import duplicate
@@ -147,8 +149,25 @@ def test_annotations_by_a_lead_are_reported_in_the_methods(sqlite_engine, remove
             session.flush()
             roster.remove_lead(session, study, lead.pseudonym, sure(lead))
         sentence = listed(session, study)["leads"]
+        to_viewers = StudyAnalysis(watched(session, study).frame, Counted(), system_names(session, study))
+        assert sentence in [finding.sentence for finding in caveats(session, study, to_viewers)]
     assert sentence.startswith("1 of 2 annotators leads or led the study, with 1 of 2 annotations")
     assert sentence in report_of(sqlite_engine, study).files["methods.txt"].decode()
+
+
+def test_viewers_read_who_failed_hidden_checks(sqlite_engine):
+    with database.writing(sqlite_engine) as session:
+        study, _, (careful, careless) = new_study(session, items=1, annotators=2)
+        for who in (careful, careless):
+            submit(session, study, who, full_answers())
+        for number in range(3):
+            item = add_check(session, study, Purpose.attention, number)
+            rate(session, study, careless, item, Purpose.attention, (1, 1, 1))
+        frames = {careless.pseudonym: build_frame(session, study), "Annotator 2": watched(session, study).frame}
+        for name, frame in frames.items():
+            analysis = StudyAnalysis(frame, Counted(), system_names(session, study))
+            sentences = [finding.sentence for finding in caveats(session, study, analysis)]
+            assert f"{name}: 3 of 3 attention checks failed." in sentences
 
 
 def test_copies_of_opened_studies_are_reported_in_the_methods(sqlite_engine):

@@ -10,7 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, and_, exists, func, select
 from sqlalchemy.orm import aliased
@@ -37,6 +37,7 @@ from triptych.privacy.publication import notes_on_publishing
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.csv_rows import export_highlights, export_ratings
 from triptych.results.frame.loading import GIVEN_STATE
+from triptych.results.frame.upkeep import leads_of
 from triptych.storage import arrivals, events
 from triptych.storage.answers import ANSWER, select_answers
 from triptych.storage.models import (
@@ -135,7 +136,7 @@ def read_finished(session: Session, study: Study, blind: bool = False) -> Finish
         has_turns=bool(session.scalar(select(exists(select(Turn.id).join(Item).where(main))))),
         has_conversations=_has_conversations(session, main),
         counted_kinds=kinds_by_default(study),
-        items=partial(_items, session, study, names, titles),
+        items=partial(_items, session, study, _Shown(names, titles, leads_of(session, study))),
         ratings=partial(export_ratings, session, study),
         highlights=partial(export_highlights, session, study),
         events=partial(_events, session, study),
@@ -154,15 +155,21 @@ def _has_conversations(session: Session, main: ColumnElement[bool]) -> bool:
     return any(session.scalars(without_text.execution_options(yield_per=BATCH)))
 
 
-def _items(
-    session: Session, study: Study, names: dict[int, str], titles: dict[str, str], selection: Selection
-) -> Iterator[FinishedItem]:
+class _Shown(NamedTuple):
+    """systems: blind code → name; speakers: name in the file → title; leads: pseudonyms of all who lead or led."""
+
+    systems: dict[int, str]
+    speakers: dict[str, str]
+    leads: frozenset[str]
+
+
+def _items(session: Session, study: Study, shown: _Shown, selection: Selection) -> Iterator[FinishedItem]:
     """Items with their candidates and annotations, read in batches, in the order of import."""
-    query = select(Item.id).where(Item.study_id == study.id, *_selected(study, names, selection))
+    query = select(Item.id).where(Item.study_id == study.id, *_selected(study, shown.systems, selection))
     ids = session.scalars(query.order_by(Item.id)).all()
     for start in range(0, len(ids), BATCH):
         batch = select(Item).where(Item.id.in_(ids[start : start + BATCH])).order_by(Item.id)
-        yield from _complete(session, session.scalars(batch).all(), names, titles, selection)
+        yield from _complete(session, session.scalars(batch).all(), shown, selection)
 
 
 def _selected(study: Study, names: dict[int, str], selection: Selection) -> Iterator[ColumnElement[bool]]:
@@ -186,13 +193,12 @@ def _work(selection: Selection) -> list[ColumnElement[bool]]:
     return conditions
 
 
-def _complete(
-    session: Session, batch: Sequence[Item], names: dict[int, str], titles: dict[str, str], selection: Selection
-) -> Iterator[FinishedItem]:
+def _complete(session: Session, batch: Sequence[Item], shown: _Shown, selection: Selection) -> Iterator[FinishedItem]:
+    names, titles, leads = shown
     ids = [item.id for item in batch]
     turns = _grouped(session, select(Turn.item_id, Turn.speaker, Turn.text).order_by(Turn.position), Turn.item_id, ids)
     candidates = _grouped(session, _candidates(), Candidate.item_id, ids)
-    work = _grouped(session, _annotations(selection), Assignment.item_id, ids)
+    work = _grouped(session, _annotations(selection, leads), Assignment.item_id, ids)
     ratings = _ratings(session, ids, selection)
     highlights = _highlights(session, ids, selection)
     slots = _slots(session, ids, selection, names, ratings, highlights)
@@ -231,7 +237,7 @@ def _turns(spoken: Iterable[Any], titles: dict[str, str]) -> tuple[FinishedTurn,
     return tuple(FinishedTurn(titles.get(speaker, speaker), text) for speaker, text in spoken)
 
 
-def _annotations(selection: Selection) -> Select[*tuple[Any, ...]]:
+def _annotations(selection: Selection, leads: frozenset[str]) -> Select[*tuple[Any, ...]]:
     first, first_item = aliased(Assignment), aliased(Item)
     in_study = and_(
         Membership.study_id == Assignment.study_id,
@@ -256,7 +262,7 @@ def _annotations(selection: Selection) -> Select[*tuple[Any, ...]]:
             Assignment.arrangement,
             Membership.excluded_at.is_not(None).label("excluded"),
             Membership.excluded_reason.label("exclusion_reason"),
-            _after_unblinding().label("after_unblinding"),
+            _after_unblinding(leads).label("after_unblinding"),
         )
         .join(Person, Person.id == Assignment.person_id)
         .join(Study, Study.id == Assignment.study_id)
@@ -268,13 +274,11 @@ def _annotations(selection: Selection) -> Select[*tuple[Any, ...]]:
     )
 
 
-def _after_unblinding() -> ColumnElement[bool]:
+def _after_unblinding(leads: frozenset[str]) -> ColumnElement[bool]:
     """Condition: a lead of the study submitted the annotation after unblinding, as in the frame of the results."""
-    part = aliased(Membership)
-    of_lead = exists().where(
-        part.study_id == Assignment.study_id, part.person_id == Assignment.person_id, part.role == Role.lead
+    return and_(
+        Study.unblinded_at.is_not(None), Assignment.submitted_at > Study.unblinded_at, Person.pseudonym.in_(leads)
     )
-    return and_(Study.unblinded_at.is_not(None), Assignment.submitted_at > Study.unblinded_at, of_lead)
 
 
 def _annotation(row: Any, slots: list[FinishedSlot], ratings: Groups, highlights: Groups) -> FinishedAnnotation:

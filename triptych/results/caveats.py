@@ -221,7 +221,7 @@ def caveats(session: Session, study: Study, analysis: StudyAnalysis) -> tuple[Fi
         *_left_out(analysis, any(finding.kind == "exclusions" for finding in in_ratings)),
         *_judges_left_out(analysis),
         *_surplus(analysis),
-        *_by_leads(session, study, analysis),
+        *_by_leads(analysis),
         *_unblinding(session, study, analysis),
         *_edited_after_look(session, study),
         *_edited_after_comment(session, study),
@@ -255,10 +255,11 @@ def _checks(session: Session, study: Study, analysis: StudyAnalysis) -> Iterator
     """Included annotators who are flagged by hidden checks."""
     workers = {worker.annotator for worker in analysis.workers}
     for standing in standings(session, study, analysis.scope.kinds):
-        if standing.annotator in workers:
-            filters = Filters(annotators=frozenset({standing.annotator}))
+        annotator = analysis.frame.called.get(standing.annotator, standing.annotator)
+        if annotator in workers:
+            filters = Filters(annotators=frozenset({annotator}))
             for flag in standing.flags:
-                yield Finding(49, "checks", f"{standing.annotator}: {flag}", filters)
+                yield Finding(49, "checks", f"{annotator}: {flag}", filters)
 
 
 def _unrated(session: Session, study: Study, analysis: StudyAnalysis) -> Iterator[Finding]:
@@ -340,13 +341,10 @@ def _surplus(analysis: StudyAnalysis) -> Iterator[Finding]:
         yield Finding(weight, "surplus", sentence)
 
 
-def _by_leads(session: Session, study: Study, analysis: StudyAnalysis) -> Iterator[Finding]:
+def _by_leads(analysis: StudyAnalysis) -> Iterator[Finding]:
     """Annotations by people who lead the study or led it, and may know its systems without unblinding."""
-    made_lead = {EventKind.study_created: Event.actor, EventKind.lead_added: Event.subject}
-    queries = [select(name).where(Event.study_id == study.id, Event.kind == kind) for kind, name in made_lead.items()]
-    leads = analysis.frame.leads.union(*map(session.scalars, queries))
     work = analysis.work
-    own = work[work["annotator"].isin(leads)]
+    own = work[work["annotator"].isin(analysis.frame.leads)]
     if len(own):
         people = own["annotator"].nunique()
         verb = "leads" if people == 1 else "lead"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeAlias
 
@@ -33,9 +34,10 @@ class Frame:
     (0, 1, 2; -1 not known or about the item), criterion, value (NaN where an option was chosen or it is missing),
     option, missing, reasons (their keys, joined by commas), explanation. Labels are categories. The order of the
     rows means nothing.
-    meta: item id → its fields in the items file. leads: pseudonyms of the study's leads. name: the study's key in
+    meta: item id → its fields in the items file. leads: pseudonyms of all who lead or led the study. name: its key in
     caches. settings: the study's settings, some of them about the analysis. planned: the planned collection. watched:
-    whether this is the reduced frame that a viewer sees, see `participants.watching`.
+    whether this is the reduced frame that a viewer sees, see `participants.watching`. called: pseudonym → the name that
+    the frame has instead, in the frame of a viewer or an archive.
     """
 
     design: Design
@@ -50,6 +52,7 @@ class Frame:
     settings: StudySettings = StudySettings()
     planned: Planned = Planned()
     watched: bool = False
+    called: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def rubric(self) -> Rubric:
@@ -77,7 +80,7 @@ class Frame:
         return {name: sorted(distinct) for name, distinct in sorted(values.items()) if 1 < len(distinct) <= most}
 
     def after_unblinding(self, rows: pd.DataFrame) -> pd.Series:
-        """Which rows (of work or ratings) leads of the study submitted after unblinding."""
+        """Which rows (of work or ratings) somebody submitted after unblinding who leads or led the study."""
         if self.unblinded_at is None:
             return pd.Series(False, index=rows.index)
         return rows["annotator"].isin(self.leads) & (rows["submitted_at"] > self.unblinded_at)

@@ -16,6 +16,7 @@ from triptych.results.frame.collection import is_about_collection, planned_of
 from triptych.results.frame.loading import LABELS, load
 from triptych.results.frame.model import Frame, StudyName, name_of
 from triptych.storage import events
+from triptych.storage.events import EventKind
 from triptych.storage.models import Assignment, Event, Item, Membership, Person, Purpose, Role, Study
 from triptych.study import lifecycle
 from triptych.study.settings import settings_of
@@ -61,6 +62,7 @@ def with_annotators_called(frame: Frame, names: Mapping[str, str], use: str) -> 
         settings=frame.settings.model_copy(update={"annotator_groups": groups}),
         planned=replace(frame.planned, excluded=frozenset(names.get(name, name) for name in frame.planned.excluded)),
         name=(number, seed, f"{created} {use}"),
+        called=names,
     )
 
 
@@ -83,7 +85,7 @@ def build_frame(session: Session, study: Study, number: int | None = None) -> Fr
         work,
         ratings,
         by_item,
-        _leads_of(session, study),
+        leads_of(session, study),
         study.unblinded_at,
         name_of(study),
         settings_of(study),
@@ -91,7 +93,14 @@ def build_frame(session: Session, study: Study, number: int | None = None) -> Fr
     )
 
 
-def _leads_of(session: Session, study: Study) -> frozenset[str]:
+def leads_of(session: Session, study: Study) -> frozenset[str]:
+    """Everybody who leads the study or has led it."""
+    made_lead = {EventKind.study_created: Event.actor, EventKind.lead_added: Event.subject}
+    queries = [select(name).where(Event.study_id == study.id, Event.kind == kind) for kind, name in made_lead.items()]
+    return _present_leads(session, study).union(*map(session.scalars, queries))
+
+
+def _present_leads(session: Session, study: Study) -> frozenset[str]:
     leads = select(Person.pseudonym).join(Membership, Membership.person_id == Person.id)
     return frozenset(session.scalars(leads.where(Membership.study_id == study.id, Membership.role == Role.lead)))
 
@@ -109,7 +118,7 @@ def _brought_up_to_date(session: Session, study: Study, frame: Frame, number: in
         number=number,
         work=_replaced(frame.work, work, changed),
         ratings=_replaced(frame.ratings, ratings, changed),
-        leads=_leads_of(session, study),
+        leads=frame.leads | _present_leads(session, study),
         unblinded_at=study.unblinded_at,
         settings=settings_of(study),
         planned=planned_of(session, study) if is_about_collection(news) else frame.planned,
