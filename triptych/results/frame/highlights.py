@@ -151,21 +151,20 @@ def highlights_of_item(session: Session, study: Study, external_id: str, counted
 def _context(
     session: Session, item: Item, titles: Mapping[str, str], spans: Spans, shown_as: Format
 ) -> tuple[Passage, ...]:
-    query = select(Turn.speaker, Turn.text).where(Turn.item_id == item.id).order_by(Turn.position)
+    query = select(Turn.position, Turn.speaker, Turn.text).where(Turn.item_id == item.id).order_by(Turn.position)
     spoken = _spoken(session.execute(query), titles, None, spans, shown_as)
     return (Passage("", item.context, tuple(spans[None, None]), shown_as), *spoken) if item.context else spoken
 
 
 def _passages(candidate: Candidate, titles: Mapping[str, str], spans: Spans, shown_as: Format) -> tuple[Passage, ...]:
     if candidate.turns:
-        return _spoken(candidate.turns, titles, candidate.id, spans, shown_as)
+        turns = ((number, *turn) for number, turn in enumerate(candidate.turns))
+        return _spoken(turns, titles, candidate.id, spans, shown_as)
     return (Passage("", candidate.text or "", tuple(spans[candidate.id, None]), shown_as),)
 
 
 def _spoken(
     turns: Iterable[Any], titles: Mapping[str, str], place: int | None, spans: Spans, shown_as: Format
 ) -> tuple[Passage, ...]:
-    """Turns (speaker, text) of a candidate, or of the context if place is None."""
-    return tuple(
-        Passage(titles.get(who, who), text, tuple(spans[place, n]), shown_as) for n, (who, text) in enumerate(turns)
-    )
+    """Turns (position, speaker, text) of a candidate, or of the context if place is None."""
+    return tuple(Passage(titles.get(who, who), text, tuple(spans[place, n]), shown_as) for n, who, text in turns)
