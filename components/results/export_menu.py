@@ -21,7 +21,7 @@ BLIND = (
 )
 NOT_PUBLIC = (
     "Exports contain the ratings and texts of all annotators, whatever they agreed to have published. For publication, "
-    "make an archive: `triptych study archive`."
+    "make an archive with the command “triptych study archive”."
 )
 EVERY = ""
 ASK_SECONDS = 1.0
