@@ -51,8 +51,8 @@ class UnreadLimit(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        # the kernel would take megabytes for a proxy on this machine, and more of them only after a third was read: at
-        # 20 KB a second that is over a minute
+        # the kernel would take megabytes for a proxy on this machine, and more of them only long after, so that slow
+        # readers seem to read nothing
         tcp = transport.get_extra_info("socket")
         if hasattr(socket, "TCP_NOTSENT_LOWAT") and tcp is not None and tcp.family != socket.AF_UNIX:
             tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, LEAST_READ)
