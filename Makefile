@@ -95,7 +95,7 @@ translations: .venv/dev.stamp
 
 # after a change of a file of requirements; UPGRADE=--upgrade also renews what these packages need
 COMPILE = $(BIN)/uv pip compile --quiet --no-config --universal --python-version 3.11 --generate-hashes --no-annotate \
-  --no-header $(UPGRADE)
+  --no-header --no-build --emit-build-options $(UPGRADE)
 
 lock: .venv/dev.stamp
 	$(COMPILE) requirements.txt --output-file requirements.lock

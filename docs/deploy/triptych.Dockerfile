@@ -6,9 +6,9 @@ FROM python:3.13-slim-bookworm AS build
 WORKDIR /src
 COPY requirements-postgres.lock requirements-build.lock ./
 RUN python3 -m venv /opt/triptych
-# only wheels: pip would build anything else with programs that no lock names. What builds the app is locked too
-RUN /opt/triptych/bin/python -m pip install --no-cache-dir --only-binary :all: --require-hashes -r requirements-postgres.lock
-RUN /opt/triptych/bin/python -m pip install --no-cache-dir --only-binary :all: --target /opt/triptych-build --require-hashes -r requirements-build.lock
+# what builds the app is locked too
+RUN /opt/triptych/bin/python -m pip install --no-cache-dir --require-hashes -r requirements-postgres.lock
+RUN /opt/triptych/bin/python -m pip install --no-cache-dir --target /opt/triptych-build --require-hashes -r requirements-build.lock
 COPY . .
 RUN env PYTHONPATH=/opt/triptych-build /opt/triptych/bin/python -m pip install --no-cache-dir --no-deps --no-index --no-build-isolation .
 
