@@ -99,8 +99,11 @@ def _checkout_here() -> Path | None:
 
 @lru_cache(maxsize=8)
 def _existing(folder: str) -> Path:
-    path = Path(folder)
-    path.mkdir(mode=0o770 if group_may() else 0o700, parents=True, exist_ok=True)
+    path, mode = Path(folder), 0o770 if group_may() else 0o700
+    for above in reversed(path.parents):  # with `parents=True` these would follow the shell's umask
+        if not above.exists():
+            above.mkdir(mode=mode, exist_ok=True)
+    path.mkdir(mode=mode, exist_ok=True)
     return path
 
 

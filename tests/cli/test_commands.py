@@ -303,6 +303,26 @@ def test_a_home_is_made_private_at_any_path(started, monkeypatch, tmp_path):
     assert home.stat().st_mode & 0o777 == 0o700
 
 
+def test_the_folders_above_a_new_home_are_private_too(started, monkeypatch, tmp_path):
+    """Who may write above the home can put a link in its place."""
+    monkeypatch.setenv("TRIPTYCH_HOME", str(tmp_path / "labs" / "ours" / "home"))
+    shell = os.umask(0)
+    try:
+        assert started()[0] == 0
+    finally:
+        os.umask(shell)
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.rglob("*") if path.is_dir()} == {0o700}
+
+
+def test_the_app_is_given_links_to_its_home(started, monkeypatch, tmp_path):
+    """It refuses to open a database through those of other users."""
+    (tmp_path / "linked").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.setenv("TRIPTYCH_HOME", str(tmp_path / "linked"))
+    assert started()[0] == 0
+    assert os.environ["TRIPTYCH_HOME"] == str(tmp_path / "linked")
+
+
 def test_an_impossible_home_is_refused_in_a_sentence(started, monkeypatch, tmp_path, capsys):
     (tmp_path / "file").touch()
     monkeypatch.setenv("TRIPTYCH_HOME", str(tmp_path / "file" / "home"))

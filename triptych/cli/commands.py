@@ -409,7 +409,7 @@ SERVER = _group(
         "server:doctor",
         [_option("--error", "The id of an error: show its trace instead.", metavar="ID")],
         with_database=False,
-        help="Check this installation and report every problem with its remedy. Changes nothing.",
+        help="Check this installation and report every problem with its remedy. Only a missing data folder is made.",
     ),
 )
 RUBRIC = _group(

@@ -28,7 +28,7 @@ PLAIN_HTTP = (
 
 def run(address: str | None, port: int | None) -> Reply:
     """Replace this process by the app, started in the app's folder. Raises UnsafeDatabase, NotAllowed."""
-    home = settings.local_folder().resolve()
+    home = settings.local_folder().absolute()  # links stay: the app refuses those of other users
     _refuse_second(host.lock_in(home))
     bound = address or os.environ.get("STREAMLIT_SERVER_ADDRESS") or LOOPBACK
     if port or "STREAMLIT_SERVER_PORT" not in os.environ:
