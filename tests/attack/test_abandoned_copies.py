@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -71,6 +72,14 @@ def test_a_killed_process_leaves_no_copy_for_good(sqlite_engine, study, tmp_path
     assert holding(elsewhere, home) > before
     erasure.wipe(sqlite_engine)
     assert holding(elsewhere, home) == before
+
+
+@pytest.mark.parametrize(("setting", "mode"), [("1", 0o2770), ("", 0o2700)])
+def test_a_labs_group_deletes_what_a_member_left(monkeypatch, setting, mode):
+    monkeypatch.setenv("TRIPTYCH_GROUP", setting)
+    settings.local_folder().chmod(0o2770)
+    with working.folder() as folder:
+        assert stat.S_IMODE(folder.parent.stat().st_mode) == mode
 
 
 def test_a_copy_in_use_is_not_deleted():

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from triptych import settings
-from triptych.storage import host
+from triptych.storage import host, private
 
 PREFIX = ".working-"
 LOCK = "lock"  # lock file, held during the work
@@ -27,6 +27,7 @@ def folder(around: Path | None = None) -> Iterator[Path]:
     delete_abandoned()
     new = tempfile.TemporaryDirectory(prefix=PREFIX, dir=around or settings.local_folder())
     with new as made, host.lock_file(Path(made) / LOCK, "A new folder is in use."):
+        Path(made).chmod(private.right_mode(Path(made)))  # a lab's group deletes what its members' processes left
         copies = Path(made) / COPIES
         copies.mkdir()
         try:
