@@ -9,6 +9,7 @@ from pathlib import Path
 import streamlit as st
 
 from components.shell import state
+from components.shell.addresses import own_path
 from triptych.languages.language import _
 from triptych.people.identities import UNKNOWN
 from triptych.study.persons import Who
@@ -76,6 +77,6 @@ def ask_before_changing_person(who: Who | None, person_id: int | None, link: str
     state.say(text, "info")
     agreed = state.button(_("Open it as the person it was made for"), "open-link") or state.recall("agreed") == link
     if not agreed:
-        st.link_button(_("Stay signed in as {name}", name=who.pseudonym), "/")
+        st.link_button(_("Stay signed in as {name}", name=who.pseudonym), own_path(""))
         st.stop()
     state.remember("agreed", link)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from components.shell import state
+from components.shell.addresses import own_path
 from components.shell.entrance import ask_before_changing_person, column
 from triptych.errors import NotAllowed
 from triptych.languages.language import _
@@ -47,4 +48,4 @@ with column(_("Welcome")):
         # not with st.query_params, which would leave the secret in the browser's history
         state.sign_in_by(accept, study)
     state.show_messages()
-    st.link_button(_("Go to the sign-in page"), "/")
+    st.link_button(_("Go to the sign-in page"), own_path(""))

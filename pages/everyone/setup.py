@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from components.shell import state
+from components.shell.addresses import own_path
 from components.shell.entrance import column
 from triptych.errors import NotAllowed
 from triptych.people import accounts, signing_in
@@ -18,7 +19,7 @@ try:
 except NotAllowed as refusal:
     with column("Set up Triptych"):
         state.say(str(refusal), "warning")
-        st.link_button("Sign in", "/")
+        st.link_button("Sign in", own_path(""))
     st.stop()
 
 with column("Set up Triptych", "Create the first lead account. Leads run studies, see results and invite annotators."):

@@ -103,6 +103,19 @@ def test_without_the_link_there_is_no_form_for_an_account(secret):
     assert not test.text_input
 
 
+@pytest.mark.parametrize("way_in", ["setup", "join", "another's link"])
+def test_below_a_path_links_of_the_way_in_stay_there(monkeypatch, engine, study, way_in):
+    """Something else may answer at the root: behind JupyterHub, another person's app."""
+    link = {way_in: "used"}
+    if way_in == "another's link":
+        with writing(engine) as session:
+            link = {"join": personal_link(session, study, "Bert")}
+            be(monkeypatch, add_person(session, "Anna"))
+    monkeypatch.setattr(st, "get_option", {"server.baseUrlPath": "user/ada"}.get)
+
+    assert {button.proto.url for button in app(**link).get("link_button")} == {"/user/ada/"}
+
+
 def test_without_a_lead_the_page_names_the_setup_link():
     assert "the terminal printed" in shown(app())
 
