@@ -109,7 +109,7 @@ def _existing(folder: str) -> Path:
 
 def database_url() -> str:
     """TRIPTYCH_DATABASE_URL, else the SQLite file in the local folder."""
-    return with_driver(os.environ.get(DATABASE) or sqlite_url(local_folder() / "triptych.db"))
+    return full_address(os.environ.get(DATABASE) or sqlite_url(local_folder() / "triptych.db"))
 
 
 def sqlite_url(path: Path) -> str:
@@ -125,9 +125,12 @@ def uses_own_file() -> bool:
     return not os.environ.get(DATABASE)
 
 
-def with_driver(url: str) -> str:
-    """A database's address as its manual writes it, with the driver that we use for PostgreSQL."""
-    return url.replace("postgresql://", "postgresql+psycopg://", 1)
+def full_address(url: str) -> str:
+    """A database's address as its manual writes it, with our driver for PostgreSQL, or an SQLite file's whole path."""
+    name = url.removeprefix("sqlite:///")
+    if name in (url, ":memory:") or Path(name).is_absolute():
+        return url.replace("postgresql://", "postgresql+psycopg://", 1)
+    return f"{sqlite_url(Path.cwd())}/{name}"
 
 
 def is_shared() -> bool:

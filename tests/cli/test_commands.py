@@ -13,6 +13,8 @@ import sys
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
+from urllib.parse import quote
 
 import click
 import pytest
@@ -321,6 +323,19 @@ def test_the_app_is_given_links_to_its_home(started, monkeypatch, tmp_path):
     monkeypatch.setenv("TRIPTYCH_HOME", str(tmp_path / "linked"))
     assert started()[0] == 0
     assert os.environ["TRIPTYCH_HOME"] == str(tmp_path / "linked")
+
+
+@pytest.mark.parametrize("slashes", ["///", "////"])
+def test_app_and_commands_use_the_same_database(started, monkeypatch, tmp_path, slashes):
+    """The app runs in its own folder, where a relative path led to another file."""
+    path = tmp_path / "our lab" / "lab.db"
+    path.parent.mkdir()
+    monkeypatch.setattr(Path, "cwd", lambda: path.parent)
+    typed = "lab.db" if slashes == "///" else quote(str(path)).removeprefix("/")
+    monkeypatch.setenv("TRIPTYCH_DATABASE_URL", f"sqlite:{slashes}{typed}")
+
+    assert started()[0] == 0
+    assert database.sqlite_path(os.environ["TRIPTYCH_DATABASE_URL"]) == path
 
 
 def test_an_impossible_home_is_refused_in_a_sentence(started, monkeypatch, tmp_path, capsys):

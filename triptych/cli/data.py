@@ -89,8 +89,8 @@ def _values_of(heads: Sequence[backups.Head]) -> list[dict[str, str | int]]:
 def move(target: str, study: Sequence[str]) -> Reply:
     """Copy the database, or some of its studies, to another database."""
     old = database.open_engine(settings.database_url())
-    new = database.open_engine(settings.with_driver(target))
-    if make_url(target).password:
+    new = database.open_engine(settings.full_address(target))
+    if new.url.password:
         note(SEEN_BY_ALL)
     note("Copying, then reading every row back.")
     with alone(old):
@@ -98,7 +98,7 @@ def move(target: str, study: Sequence[str]) -> Reply:
         tables = moving.move_to_file(old, file, study) if file else moving.move(old, new, study)
     moved = [table for table in tables if table.rows]
     lines = [f"{part.table}: {counted(part.rows, 'row')}, the same in both ({part.digest[:12]})." for part in moved]
-    lines.append(f"Every event chain is valid. Start the app with TRIPTYCH_DATABASE_URL={make_url(target)!r}.")
+    lines.append(f"Every event chain is valid. Start the app with TRIPTYCH_DATABASE_URL={new.url!r}.")
     return Reply(lines, {"tables": [{"table": part.table, "rows": part.rows} for part in moved]})
 
 

@@ -36,6 +36,8 @@ def run(address: str | None, port: int | None) -> Reply:
     place = home if settings.uses_own_file() else f"the database that {settings.DATABASE} names"
     note(f"Triptych {settings.version()}. Its data are in {place}. Ctrl+C stops it.")
     os.environ["TRIPTYCH_HOME"] = str(home)
+    if not settings.uses_own_file():
+        os.environ[settings.DATABASE] = settings.database_url()  # names the same file in another folder
     # Streamlit reads .streamlit/ in the current folder, and -P keeps that folder out of the import path. So files in
     # the folder where the command is typed can change no setting and replace no module.
     os.chdir(settings.app_folder())
