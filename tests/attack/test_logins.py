@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from helpers.attackers import Answer, ask, cookie, handshake, open_socket
+from helpers.attackers import Answer, ask, cookie, handshake, is_closed, open_socket
 from sqlalchemy import Engine, select
 from sqlmodel import Session
 
@@ -21,7 +20,6 @@ from triptych.storage.models import Person, Role, Study
 from triptych.web import session as cookies
 from triptych.web.session import BROWSER_COOKIE, COOKIE, browser_in, cookie_name
 
-PATIENCE = 5.0  # within which an ended login loses its sockets
 SECRET = "the cookie secret of servers that tests start"
 
 
@@ -56,15 +54,6 @@ def served(tmp_path_factory, forked) -> Iterator[Served]:
     with running_app(home, ways, start=forked) as server:
         yield Served(server, world, engine)
     engine.dispose()
-
-
-def is_closed(connection: socket.socket) -> bool:
-    """Whether the server sends the closing frame within five seconds."""
-    connection.settimeout(PATIENCE)
-    received = b""
-    while b"signed out" not in received:
-        received += connection.recv(65536)
-    return True
 
 
 def test_a_revoked_login_loses_its_open_sockets(served):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from http.cookies import SimpleCookie
 
 import pytest
-from helpers.attackers import Answer, Sent, ask, cookie, handshake, refusals
+from helpers.attackers import Answer, Sent, ask, cookie, handshake, is_closed, open_socket, refusals
 from sqlalchemy import select
 from sqlmodel import Session
 
@@ -261,6 +261,21 @@ def test_pages_sockets_and_routes_agree_on_whose_cookie_counts(served):
     plain = cookie(served.world.lead)
     assert served.asks("GET", file, plain).status == 200
     assert served.asks("GET", file, {**plain, **visitors[0]}).status == 401
+
+
+@pytest.mark.parametrize("ends", ["Sign out", "Continue as"])
+def test_a_login_ends_although_the_proxy_names_somebody_else(served, ends):
+    """The page said "Signed out." while the previous person's other tabs stayed open to the next one."""
+    says = by_proxy("ada@uni.example")
+    status, own = redeem(served, ticket(served, "ada@uni.example"), says)
+    assert status == 200
+    with open_socket(served.server.url, {**own, **says, "Origin": served.server.url}) as tab:
+        others = {**own, **by_proxy("eve@uni.example")}
+        if ends == "Sign out":
+            served.asks("POST", "/auth/sign-out", others)
+        else:
+            assert redeem(served, ticket(served, "eve@uni.example"), others)[0] == 200
+        assert is_closed(tab)
 
 
 def test_a_claim_is_refused_logged_and_not_repeated(served):

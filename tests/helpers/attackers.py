@@ -73,6 +73,15 @@ def open_socket(url: str, headers: Sent = ()) -> Iterator[socket.socket]:
         yield connection
 
 
+def is_closed(connection: socket.socket) -> bool:
+    """Whether the server ends the socket of a login that ended, within five seconds."""
+    connection.settimeout(5.0)
+    received = b""
+    while b"signed out" not in received:
+        received += connection.recv(65536)
+    return True
+
+
 def frame(payload: bytes) -> bytes:
     """A binary frame as a client sends it."""
     length = len(payload)

@@ -45,6 +45,7 @@ HEALTH = {"/healthz", "/readyz", "/_stcore/health"}
 PROOF = b"x-triptych-proxy"
 UPLOADS = "/_stcore/upload_file/"
 SIGN_IN = "/auth/ticket"
+ENDING = {SIGN_IN, "/auth/sign-out"}  # these end the login in a cookie, for any visitor
 LOGIN = b"x-triptych-login"  # identifies the owner of a session to Streamlit, see .streamlit/config.toml
 HELD_SECONDS = 60.0
 SOCKET_SECONDS = 60.0  # time before an address with too many open sockets may try again
@@ -131,7 +132,8 @@ class Gate:
         is_script = self._is_script(scope, arrival)
         try:
             scope, identity = self._identified(scope, peer)
-            if is_script or not self._is_theirs(arrival, identity):
+            is_ending = scope["path"].removeprefix(self.prefix) in ENDING
+            if is_script or not (is_ending or self._is_theirs(arrival, identity)):
                 scope, arrival = _without_cookies(scope), arrival._replace(cookie="")
             self._check_name(scope, arrival)
             if scope["type"] == "websocket":
