@@ -12,6 +12,7 @@ from components.shell.state import will_run_by_itself
 from components.workbench import AHEAD_OF_WORKBENCH, from_assets
 from triptych.rubric import fields
 from triptych.rubric.scales import KINDS
+from triptych.web.session import stored_name
 
 _mount = st.components.v2.component(
     "triptych.rubric_builder",
@@ -20,14 +21,18 @@ _mount = st.components.v2.component(
 )
 
 
-def rubric_builder(slug: str, state: dict[str, Any], sources: list[tuple[str, str]], *, locked: bool) -> None:
+def rubric_builder(
+    slug: str, state: dict[str, Any], sources: list[tuple[str, str]], *, pseudonym: str, locked: bool
+) -> None:
     """Draw the form, its YAML and the first item.
 
     `state` is the result of `preview.rubric_form.look`; a `locked` form is read-only.
+    `pseudonym`: the person whose unsaved text a reload brings back.
     """
     form = {name: [asdict(field) for field in parts] for name, parts in fields.form().items()}
     kinds = {kind: scale.__name__ for kind, scale in KINDS.items()}
-    data = {"study": slug, "locked": locked, "form": form, "kinds": kinds, "nouns": fields.NOUNS, "sources": sources}
+    data = {"stored": stored_name(pseudonym, slug), "study": slug, "locked": locked, "sources": sources}
+    data |= {"form": form, "kinds": kinds, "nouns": fields.NOUNS}
     # as one string: Streamlit searches nested data for Arrow tables, and imports pandas to do so
     _mount(
         data={"json": json.dumps({**data, "state": state})},

@@ -12,7 +12,7 @@ import { createYaml } from "./yaml.js";
 /** @import { Component } from "../workbench/types.js" */
 /** @import { Mistake, Part, Schema } from "./form.js" */
 /** @typedef {{ version: string, stored: boolean, text: string, value: Part | null, mistakes: Mistake[], view: string | null, changed?: boolean, message?: string }} State */
-/** @typedef {Schema & { study: string, locked: boolean, sources: [string, string][], state: State }} Data */
+/** @typedef {Schema & { stored: string, study: string, locked: boolean, sources: [string, string][], state: State }} Data */
 
 const PAUSE_MS = 500;
 const AGAIN_MS = 3000;
@@ -30,7 +30,7 @@ const button = (text, kind = "") => h("button", { type: "button", class: `rb-but
 /** @param {HTMLElement} parent @param {Data} data @param {(name: string, value: string) => void} tell */
 function mount(parent, data, tell) {
   const post = postTo("lead/rubric");
-  const name = `triptych-rubric-${data.study}`;
+  const name = `triptych-rubric-${data.stored}`;
   let { version, text, value } = data.state;
   let rubric = value ?? {};
   /** The next message, besides study and version. @type {Record<string, any> | null} */
@@ -121,7 +121,7 @@ function mount(parent, data, tell) {
     saved.dataset.state = state.stored ? "saved" : "waiting";
     undo.disabled = !history.canUndo();
     redo.disabled = !history.canRedo();
-    sessionStorage.setItem(name, JSON.stringify({ version, text, ...history.stored() }));
+    if (!data.locked) sessionStorage.setItem(name, JSON.stringify({ version, text, ...history.stored() }));
     preview(state.view);
   }
 

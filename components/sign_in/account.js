@@ -1,6 +1,14 @@
 // The account menu in the corner of the top bar, and signing out.
 
 const FLUSH_WAIT_MS = 4000; // for the workbench to send unacknowledged data
+const RUBRIC = "triptych-rubric-"; // keys in sessionStorage; the pseudonym follows
+
+/** If storage is forbidden, nothing was stored. @param {() => void} change */
+function ifAllowed(change) {
+  try {
+    change();
+  } catch {}
+}
 
 /** This tab's drafts in localStorage that the server has not acknowledged. */
 function unsentDrafts() {
@@ -42,6 +50,7 @@ async function signOut(button, words) {
     });
     if (!answer.ok) throw new Error(String(answer.status));
     drafts.forEach((key) => localStorage.removeItem(key));
+    ifAllowed(() => sessionStorage.clear());
     window.dispatchEvent(new CustomEvent("triptych:signed-out"));
     location.replace(new URL(".", document.baseURI).href);
   } catch {
@@ -50,10 +59,17 @@ async function signOut(button, words) {
   }
 }
 
+/** Deletes rubrics of somebody else who was signed in in this tab. @param {string} pseudonym */
+function dropOthersRubrics(pseudonym) {
+  const isOthers = (/** @type {string} */ key) => key.startsWith(RUBRIC) && !key.startsWith(`${RUBRIC}${pseudonym}-`);
+  ifAllowed(() => Object.keys(sessionStorage).filter(isOthers).forEach((key) => sessionStorage.removeItem(key)));
+}
+
 /** @param {{ data: Words & { pseudonym: string }, parentElement: HTMLElement }} component */
 export default function ({ data, parentElement }) {
   const name = /** @type {HTMLElement} */ (parentElement.querySelector(".triptych-account-name"));
   const button = /** @type {HTMLButtonElement} */ (parentElement.querySelector(".triptych-account-out"));
+  dropOthersRubrics(data.pseudonym);
   name.textContent = data.pseudonym;
   button.textContent = data.out;
   button.parentElement?.setAttribute("aria-label", data.group);

@@ -27,6 +27,7 @@ from triptych.study.design import fixed
 from triptych.study.persons import Who
 from triptych.study.saved_setting import Change, Overtaken, value_of
 from triptych.study.settings import LONGEST_TEXT
+from triptych.web.session import stored_name
 
 STATUS = '<p class="triptych-saved" role="status"></p>\n'
 _script = Path(__file__).with_name("saved_field.js").read_text(encoding="utf-8")
@@ -327,7 +328,7 @@ class SettingsSheet:
             self._step("Redo", saved_setting.redo, history.redo)
             shown = {path: str(each.shown(value_of(self.study, path))) for path, each in memory.fields.items()}
             data = {
-                "name": f"triptych-setup:{self.who.pseudonym}:{self.study.slug}",
+                "name": f"triptych-setup:{stored_name(self.who.pseudonym, self.study.slug)}",
                 "session": memory.session,
                 "savedAt": history.saved_at and history.saved_at.isoformat(),
                 "fields": {

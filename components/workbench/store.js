@@ -39,9 +39,6 @@ export function penOf(document, session, navigationType) {
   return pen;
 }
 
-/** Deletes this tab's pen. */
-export const dropPen = () => orElse(() => sessionStorage.removeItem(PEN), undefined);
-
 /** The person in a store key "<person>.<assignment>", both opaque. @param {string} storeKey */
 export const personOf = (storeKey) => storeKey.split(/[.:]/, 1)[0];
 

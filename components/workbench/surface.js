@@ -20,7 +20,7 @@ import { createNotices, createTips } from "./notices.js";
 import { createRating } from "./rating.js";
 import { createFinding, createPlaceMarks } from "./reading.js";
 import { createSending } from "./sending.js";
-import { dropPen, penOf, preferences } from "./store.js";
+import { penOf, preferences } from "./store.js";
 
 /** @import { Listen } from "./controls.js" */
 /** @import { Item } from "./item.js" */
@@ -40,10 +40,7 @@ window.addEventListener("triptych:sign-out", (event) => {
 });
 
 // Data of a person who has signed out is neither stored nor sent.
-window.addEventListener("triptych:signed-out", () => {
-  giveUp();
-  dropPen();
-});
+window.addEventListener("triptych:signed-out", giveUp);
 
 /** @param {HTMLElement} parent @param {View} firstView @param {(action: Action) => void} act */
 export function createSurface(parent, firstView, act) {

@@ -49,7 +49,7 @@ def what_is_asked(sheet: SettingsSheet, rubric: Rubric) -> None:
     with state.reading() as session:
         current = rubric_form.look(session, study)
         sources = rubric_form.sources(session, who, study)
-    rubric_builder(study.slug, current, sources, locked=not sheet.is_draft)
+    rubric_builder(study.slug, current, sources, pseudonym=who.pseudonym, locked=not sheet.is_draft)
 
 
 def assignment(sheet: SettingsSheet, rubric: Rubric) -> None:

@@ -11,6 +11,7 @@ from bench.hands import Hands
 from triptych.people import accounts
 from triptych.rubric.files import EMPTY_RUBRIC, read_sheet
 from triptych.storage import database
+from triptych.storage.models import StudyState
 from triptych.study import design, lifecycle
 
 pytestmark = pytest.mark.browser
@@ -123,6 +124,34 @@ def test_a_second_lead_is_shown_what_changed(app, draft, page):
     expect(page.locator(".rb-notice")).to_contain_text("Somebody else changed this rubric")
     page.get_by_role("button", name="Show their version").click()
     expect(page.locator('[data-rb-path="criteria.0.scale.points.0.title"]')).to_have_value("Theirs")
+
+
+@pytest.mark.parametrize("next_person", ["nobody", "another lead"])
+def test_the_next_person_finds_no_rubric(app, draft, page, context, next_person):
+    """It has the right answers of an entry test."""
+    rubrics = "Object.keys(sessionStorage).filter((key) => key.includes('rubric'))"
+    assert len(page.evaluate(rubrics)) == 1
+    if next_person == "nobody":
+        browser.sign_out(page)
+        expect(page.get_by_role("button", name="Sign in")).to_be_visible()
+    else:
+        with app.writing() as session:
+            other = accounts.create_lead(session, "Bea", "a long passcode of a lead").id
+        browser.signed_in(context, app, other)
+        page.goto(app.url)
+        browser.settled(page)
+    assert page.evaluate(rubrics) == []
+
+
+def test_a_launched_rubric_stays_out_of_the_tab(app, draft, page):
+    study = draft[1]
+    with app.writing() as session:
+        lifecycle.set_state(session, lifecycle.by_slug(session, study.slug), StudyState.open, "L-1")
+    page.goto(f"{app.url}/design?study={study.slug}&section=Rubric")
+    page.evaluate("sessionStorage.clear()")
+    page.reload()
+    expect(page.get_by_text("Fixed since launch")).to_be_visible()
+    assert page.evaluate("Object.keys(sessionStorage).filter((key) => key.includes('rubric'))") == []
 
 
 def test_every_control_of_the_schema_is_drawn(app, draft, page):

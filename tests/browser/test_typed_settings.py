@@ -14,6 +14,7 @@ from helpers.studies import SMALL_RUBRIC, draft_items
 
 from triptych.people import accounts
 from triptych.study import lifecycle, saved_setting
+from triptych.web.session import stored_name
 
 pytestmark = pytest.mark.browser
 chromium = browser.chromium
@@ -80,8 +81,10 @@ def test_an_undecided_text_is_offered_by_the_next_tab(app, draft):
         saved_setting.write(session, study, CONSENT, "of the other lead", "", names.partition(":")[0])
     tab, _ = opened(context, address)
     entry = {"text": "of this lead", "seen": "", "sent": [], "session": "of a closed tab", "at": 0}
-    item = [f"triptych-setup:{names}", json.dumps({CONSENT: entry})]
-    tab.evaluate("(item) => localStorage.setItem(...item)", item)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRIPTYCH_SECRET", browser.SECRET)
+        name = stored_name(*names.split(":"))
+    tab.evaluate("(item) => localStorage.setItem(...item)", [f"triptych-setup:{name}", json.dumps({CONSENT: entry})])
     for _ in range(2):
         expect(tab.get_by_text("changed this")).to_be_visible()
         expect(tab.get_by_label("Consent", exact=True)).to_have_value("of this lead")
@@ -90,6 +93,20 @@ def test_an_undecided_text_is_offered_by_the_next_tab(app, draft):
     tab.get_by_role("button", name="Save my version").click()
     expect(tab.locator(".triptych-saved")).to_have_text(re.compile("^Saved"))
     assert stored(app, names) == "of this lead"
+
+
+def test_what_earlier_users_of_the_browser_planted_stays_unread(app, draft):
+    """Pseudonym and short name are no secret: a text under them was stored as the lead's."""
+    context, address, names = draft
+    tab, _ = opened(context, address)
+    planted = json.dumps({CONSENT: {"text": "planted", "seen": "", "sent": [], "session": "another", "at": 0}})
+    tab.evaluate("(item) => localStorage.setItem(...item)", [f"triptych-setup:{names}", planted])
+    tab.close()
+    tab, field = opened(context, address)
+    field.fill("of this lead")
+    expect(tab.locator(".triptych-saved")).to_have_text(re.compile("^Saved"))
+    assert stored(app, names) == "of this lead"
+    assert tab.evaluate("(name) => localStorage.getItem(name)", f"triptych-setup:{names}") == planted
 
 
 def test_a_tab_after_a_restart_replaces_nothing_unasked(app, draft):

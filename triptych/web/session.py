@@ -97,6 +97,11 @@ def cookie_value(login_secret: str, identity: str = "") -> str:
     return _signer(settings.cookie_secret(), COOKIE).sign(login_secret + bound).decode()
 
 
+def stored_name(pseudonym: str, slug: str) -> str:
+    """Names a person's unsaved input about a study in their browser; earlier users of it cannot guess the name."""
+    return _signer(settings.cookie_secret(), "stored").sign(f"{pseudonym}-{slug}").decode()
+
+
 def login_secret(cookie: str | None) -> str | None:
     """The login's secret in a cookie with a valid signature; None for anything else."""
     secret, bound, _ = (_unsigned(cookie) or "").partition(BOUND)
