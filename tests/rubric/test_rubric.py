@@ -258,6 +258,12 @@ def test_a_loaded_rubric_cannot_be_changed() -> None:
         rubric.title = "Other"  # type: ignore[misc]  # the model is frozen
 
 
+def test_texts_of_a_rubric_hold_no_nul() -> None:
+    """PostgreSQL refuses it: one such study kept the whole database from moving there."""
+    rubric = parse_rubric(replaced("    title: Good\n", '    title: "Go\\0od\\u0000"\n'))
+    assert rubric.criteria[0].title == "Good"
+
+
 def test_a_rubric_offers_reasons_to_skip_unless_it_says_null() -> None:
     assert parse_rubric(SMALL).skip is not None
     assert parse_rubric(SMALL + "skip: null\n").skip is None

@@ -104,7 +104,7 @@ def _read(text: str) -> tuple[Any, Any]:
         raise InvalidRubric(f"too many characters; a rubric has at most {MAX_CHARACTERS:,}.")
     try:
         document = yaml_text.load(text, MAX_PARTS)
-        data = yaml_text.plain(document, MAX_REPEATED_PARTS)
+        data = _without_nul(yaml_text.plain(document, MAX_REPEATED_PARTS))
     except TooManyParts as error:
         raise InvalidRubric(f"{error}; no annotator would read such a rubric.") from error
     except TooDeep as error:
@@ -114,6 +114,15 @@ def _read(text: str) -> tuple[Any, Any]:
     if not isinstance(data, dict):
         raise InvalidRubric("a rubric is a mapping that starts with `key:`, `title:` and `summary:`.")
     return document, data
+
+
+def _without_nul(data: Any) -> Any:
+    """Plain data with texts that PostgreSQL can store: an escape in YAML can stand for NUL."""
+    if isinstance(data, dict):
+        return {_without_nul(key): _without_nul(value) for key, value in data.items()}
+    if isinstance(data, list):
+        return [_without_nul(part) for part in data]
+    return data.replace("\0", "") if isinstance(data, str) else data
 
 
 def parse_rubric(text: str, name: str = "rubric") -> Rubric:
