@@ -169,3 +169,19 @@ def test_a_system_on_one_item_has_no_interval_in_logits() -> None:
     first, third, _ = proportional_odds(*(column[rated] for column in (ratings, item, annotator, system))).differences
     assert first.estimate.test is not None
     assert (third.estimate.items, third.estimate.test, third.estimate.test_here) == (1, None, None)
+
+
+@pytest.mark.parametrize("nested", ["items", "annotators"])
+def test_systems_that_nothing_links_have_no_difference(nested: str) -> None:
+    """Effects of items take up the difference; without any, most studies had a small p."""
+    ratings, item, annotator, system = study(3)
+    own = (item if nested == "items" else annotator) % 3 == system
+    with pytest.raises(UndefinedStatistic, match="link these two systems"):
+        proportional_odds(*(column[own] for column in (ratings, item, annotator, system)))
+
+
+def test_only_linked_systems_are_compared() -> None:
+    ratings, item, annotator, system = study(3)
+    apart = (system == 2) == (item < 4)  # the third system has items of its own
+    model = proportional_odds(*(column[apart] for column in (ratings, item, annotator, system)))
+    assert [(pair.system, pair.baseline) for pair in model.differences] == [(1, 0)]

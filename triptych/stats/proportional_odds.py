@@ -19,6 +19,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, pinvh
 from scipy.special import expit, logit
 
 from .columns import Column, Floats, Label, codes, numbers
+from .crossed import NOT_LINKED, CrossedEffects
 from .intervals import Clustered, Estimate, cluster_variance, degrees_of_freedom, estimate_of, in_one
 from .undefined import UndefinedStatistic
 
@@ -43,7 +44,10 @@ class LogitDifference:
 
 @dataclass(frozen=True)
 class ProportionalOdds:
-    """All pairs of systems; points: the values that occur, ascending; thresholds: one less than points."""
+    """All pairs of systems that items and annotators link.
+
+    points: the values that occur, ascending; thresholds: one less than points.
+    """
 
     differences: tuple[LogitDifference, ...]
     points: tuple[float, ...]
@@ -67,7 +71,7 @@ def proportional_odds(
     those of systems sortable. groups: of items whose errors are related, each item its own if None.
 
     Raises UndefinedStatistic below two items, two systems or two different values, above 21 different values, and where
-    a system has ratings at one end of the scale only.
+    a system has ratings at one end of the scale only, or items and annotators link no two systems.
     """
     grouped = items if groups is None else groups
     ratings, item, annotator, named, group = numbers(values, items, annotators, systems, grouped)
@@ -75,12 +79,13 @@ def proportional_odds(
     names, system = np.unique(named, return_inverse=True)
     item, annotator, group = (codes(column)[0] for column in (item, annotator, group))
     _refuse(len(points), int(item.max(initial=-1)) + 1, len(names))
+    pairs = _linked(CrossedEffects.build(ratings, item, annotator, system), len(names))
     fit = _Fit(category, item, annotator, system, prior_sd)
     n_groups, n_annotators, n = int(group.max()) + 1, int(annotator.max()) + 1, len(ratings)
     freedom = degrees_of_freedom(group), degrees_of_freedom(group, annotator)
     one_item, one_annotator = (in_one(cluster, system, len(names)) for cluster in (group, annotator))
     differences = []
-    for baseline, later in combinations(range(len(names)), 2):
+    for baseline, later in pairs:
         influence = fit.influence(later, baseline)
         variance = cluster_variance(n * influence, group, annotator)
         errors = np.sqrt((variance.item, variance.two_way)).tolist()
@@ -95,6 +100,14 @@ def proportional_odds(
         "in points remains the headline."
     )
     return ProportionalOdds(tuple(differences), tuple(points.tolist()), tuple(fit.thresholds.tolist()), n, sentence)
+
+
+def _linked(design: CrossedEffects, systems: int) -> list[tuple[int, int]]:
+    """Pairs that can be compared within items and annotators, whose effects would otherwise hold the difference."""
+    pairs = [pair for pair in combinations(range(systems), 2) if design.linked(*pair)]
+    if not pairs:
+        raise UndefinedStatistic(NOT_LINKED)
+    return pairs
 
 
 class _Fit:
