@@ -224,6 +224,23 @@ def test_answers_at_one_end_are_a_ceiling(sqlite_engine):
     assert kinds["ceiling"].startswith("Fluency: 100 % of the answers are the highest point of the scale")
 
 
+def test_answers_at_one_end_of_a_slider_are_a_ceiling(sqlite_engine):
+    """Its values are not counted one by one, as the points of other scales are."""
+    scale = "{kind: number, low: 0, high: 100}"
+    worth = f"  - {{key: worth, title: Worth, definition: How much., scale: {scale}}}\n"
+    with database.writing(sqlite_engine) as session:
+        study, _, people = new_study(session, 2, 3, SMALL_RUBRIC.replace("criteria:\n", f"criteria:\n{worth}", 1))
+        for who in people * 2:
+            answers = full_answers(fluency=2)
+            for given in answers["ratings"].values():
+                given["worth"] = 100
+            submit(session, study, who, answers)
+    with database.reading(sqlite_engine) as session:
+        kinds = listed(session, lifecycle.by_slug(session, study.slug))
+
+    assert kinds["ceiling"].startswith("Worth: 100 % of the answers are the highest point of the scale")
+
+
 def test_a_study_without_work_is_only_said_to_be_interim(sqlite_engine):
     with database.writing(sqlite_engine) as session:
         study, *_ = new_study(session, items=1, annotators=1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping
 
+import numpy as np
 from sqlalchemy import ColumnElement, exists, func, select
 from sqlalchemy.orm import aliased
 from sqlmodel import Session
@@ -289,12 +290,14 @@ def _share_used(analysis: StudyAnalysis) -> Iterator[Finding]:
 def _ceilings(analysis: StudyAnalysis) -> Iterator[Finding]:
     """Criteria whose answers are mostly at one end of the scale, where differences cannot show."""
     for result in analysis.criteria:
-        counts = [sum(of_point) for of_point in zip(*(s.counts for s in result.systems if s.counts), strict=True)]
-        if len(counts) < MIN_POINTS or not sum(counts):
+        ratings = analysis.ratings_of(result.criterion.key)
+        answers = ratings.number[~np.isnan(ratings.number)]
+        if result.share or 0 < len(result.points) < MIN_POINTS:
             continue
-        for end, count in (("lowest", counts[0]), ("highest", counts[-1])):
-            if count > CEILING_SHARE * sum(counts):
-                share = f"{100 * count / sum(counts):.0f} %"
+        for end, value in zip(("lowest", "highest"), result.ends, strict=True):
+            count = int((answers == value).sum())
+            if count > CEILING_SHARE * len(answers):
+                share = f"{100 * count / len(answers):.0f} %"
                 sentence = (
                     f"{result.criterion.title}: {share} of the answers are the {end} point of the scale, so "
                     f"differences beyond it are not visible."
