@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import random
+from dataclasses import replace
 
 import pytest
 from helpers.check_items import add_check, rate
@@ -248,3 +249,23 @@ def test_training_and_entry_test_are_those_that_took_place(sqlite_engine):
     assert "1 training item, answered with feedback by 1 of 2 annotators." in datasheet
     assert "An entry test of 2 questions, passed with 50 % by 1 of 2 annotators." in datasheet
     assert "1 of 2 annotators began with 1 training item with feedback." in files["methods.txt"].decode()
+
+
+def test_neither_order_nor_judgements_are_claimed_where_there_are_none(sqlite_engine):
+    """Where each item has one response, and a question that may stay open has no answer."""
+    scale = "{kind: number, low: 0, high: 9}"
+    optional = f"  - {{key: extra, title: Extra, definition: How much., required: false, scale: {scale}}}\n"
+    drafts = [replace(draft, candidates=draft.candidates[:1]) for draft in draft_items(2)]
+    with database.writing(sqlite_engine) as session:
+        rubric = SMALL_RUBRIC.replace("explanation:", f"{optional}explanation:", 1)
+        study, _, people = new_study(session, 2, 2, rubric, drafts)
+        for who in people * 2:
+            submit(session, study, who, full_answers("A"))
+
+    files = report_of(sqlite_engine, study).files
+    for name in ("heds.md", "methods.txt"):
+        assert "Responses were shown without the names of their systems." in files[name].decode()
+        assert "balanced" not in files[name].decode()
+    methods = files["methods.txt"].decode()
+    assert "They judged 2 criteria: Fluency" in methods
+    assert "No answer counts under Extra." in methods

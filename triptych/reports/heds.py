@@ -12,7 +12,7 @@ from typing import Any
 
 from triptych.reports.documents import code_span
 from triptych.reports.facts import Facts
-from triptych.reports.methods_text import comparison_test, together
+from triptych.reports.methods_text import comparison_test, responses_shown
 from triptych.reports.numbers import Book
 from triptych.results.pay import rate_of
 from triptych.results.study_analysis import StudyAnalysis
@@ -75,7 +75,7 @@ def _of_study(facts: Facts, analysis: StudyAnalysis, book: Book, seal: str) -> I
         "3.3.3.1": Answer(_quality(facts, book)),
         "3.3.3.2": Answer(text=_quality_words(facts, book)),
         "3.3.4.1": Answer(text=f"codebook.json of the report contains the full text of the form. {seal}"),
-        "3.3.4.2": Answer(text=_shown(facts)),
+        "3.3.4.2": Answer(text=_shown(facts, analysis)),
         "3.3.5": Answer((5,), _no_limit(facts)),
     }
     if facts.settings.ethics.approval:
@@ -158,13 +158,11 @@ def _checks(facts: Facts, book: Book) -> Iterator[str]:
         yield "items given a second time among the others: see 4.3.12"
 
 
-def _shown(facts: Facts) -> str:
+def _shown(facts: Facts, analysis: StudyAnalysis) -> str:
     rubric = facts.rubric
     parts = [rubric.context.title, *rubric.context.extra_texts, *rubric.context.show]
-    return (
-        f"Instructions and guidelines; per item {', '.join(parts)} and the responses under letters {together(facts)}, "
-        "without the names of their systems, in a balanced order."
-    )
+    shown = f"Instructions and guidelines; per item {', '.join(parts)} and responses."
+    return " ".join([shown, *responses_shown(facts, analysis)])
 
 
 def _of_criterion(criterion: Criterion, book: Book) -> Iterator[tuple[str, Answer]]:

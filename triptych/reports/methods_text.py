@@ -64,15 +64,18 @@ def _design(facts: Facts, analysis: StudyAnalysis, book: Book) -> Iterator[str]:
         f"{_raters(analysis)} rated responses of {systems} to {_items(facts, analysis, book)}"
         + ("." if facts.elsewhere else f"; {_planned(facts.study.raters_per_item)} planned.")
     )
-    asked = "; ".join(_asked(result.criterion) for result in analysis.judged)
-    yield f"They judged {counted(len(analysis.judged), 'criterion', 'criteria')}: {asked}."
+    answered = [_asked(result.criterion) for result in analysis.judged if result.n]
+    if answered:
+        yield f"They judged {counted(len(answered), 'criterion', 'criteria')}: {'; '.join(answered)}."
+    if empty := [result.criterion.title for result in analysis.judged if not result.n]:
+        yield f"No answer counts under {' or '.join(empty)}."
     yield from at_a_time(analysis)
     if facts.rubric.deviations:
         yield f"Deviations from the original protocol: {_ended(facts.rubric.deviations)}"
     if facts.elsewhere:
         yield "The ratings were collected elsewhere and imported; the order on screen is unknown."
         return
-    yield from _shown(facts, analysis)
+    yield from responses_shown(facts, analysis)
     yield from text_views(facts)
     yield from languages(facts)
     yield from mark_units(facts)
@@ -101,7 +104,7 @@ def at_a_time(analysis: StudyAnalysis) -> Iterator[str]:
         yield f"An annotation holds at most {held} of the {len(analysis.systems)} systems."
 
 
-def _shown(facts: Facts, analysis: StudyAnalysis) -> Iterator[str]:
+def responses_shown(facts: Facts, analysis: StudyAnalysis) -> Iterator[str]:
     """How responses were shown; their order is stated only if the positions of ratings are known."""
     if not analysis.systems:
         return
