@@ -37,7 +37,7 @@ from triptych.results.criterion import spoken_number
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import build_frame
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.stats.numbers import written
+from triptych.stats.numbers import p_words, written
 from triptych.storage import database
 from triptych.storage.models import Assignment, Membership
 from triptych.study import lifecycle
@@ -408,3 +408,12 @@ def test_neither_negative_zero_nor_a_p_of_zero_is_written():
 def test_no_p_is_written_as_the_bound_it_misses():
     p_values = (0.0494, 0.0496, 0.04999, 0.05, 0.0501, 0.0506)
     assert [written(p, "p") for p in p_values] == ["0.049", "0.0496", "0.04999", "0.050", "0.0501", "0.051"]
+    # bounds of values of a declared field, and before collection is over
+    shared = [(0.0073166, 0.05 / 7), (0.0070, 0.05 / 7), (0.0005, 0.05 / 7), (0.0002, 0.001 / 7), (0.0123, 0.001 / 7)]
+    assert [p_words(p, bound) for p, bound in shared] == [
+        "p = 0.0073",
+        "p = 0.007",
+        "p < 0.001",
+        "p = 0.0002",
+        "p = 0.012",
+    ]

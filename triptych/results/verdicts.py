@@ -261,7 +261,7 @@ def _rest(analysis: StudyAnalysis, unclear: Sequence[Contrast], others: int) -> 
         alike = speaks_for_others(analysis.contrasts_of(unclear[0].criterion))
         p = [p for of in unclear if (p := of.holm if alike else of.holm_here) is not None]
         strict = f"; clear below {unclear[0].bound:.3g}" if unclear[0].bound < CLEAR else ""
-        smallest = f" (smallest adjusted {p_words(min(p))}{strict})" if p else ""
+        smallest = f" (smallest adjusted {p_words(min(p), unclear[0].bound)}{strict})" if p else ""
         tried = f" {_cannot_tell(analysis, unclear)}" if unclear[0].margin is not None else ""
         every = len(analysis.contrasts_of(unclear[0].criterion))
         among = "between the systems" if len(unclear) == every else "between the others"

@@ -22,9 +22,9 @@ def joined_words(words: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
-def p_words(p: float) -> str:
-    """A p-value in a sentence, rounded as in tables: "p = 0.051", "p < 0.001"."""
-    number = written(p, "p")
+def p_words(p: float, bound: float = CLEAR) -> str:
+    """A p-value in a sentence: "p = 0.051", "p < 0.001"; rounded as in tables, but never across the bound."""
+    number = _p(round(p, 9), bound)
     return f"p {number}" if number.startswith("<") else f"p = {number}"
 
 
@@ -54,7 +54,7 @@ def written(value: float, style: str) -> str:
         number = f"{value:.3f}"
         return "0.000" if float(number) == 0 else number
     if style == "p":
-        return "< 0.001" if value < 0.001 else f"{value:.{_digits_of_p(value)}f}"
+        return _p(value, CLEAR)
     if style.startswith(("margin", "beyond")):
         size = value if style.startswith("margin") else math.ceil(round(value * 100, 6)) / 100
         return f"{100 * size:g} {PERCENT[style]}" if style in PERCENT else f"{size:g}"
@@ -67,5 +67,9 @@ def written(value: float, style: str) -> str:
     return "0.00" if float(number) == 0 else number
 
 
-def _digits_of_p(p: float) -> int:
-    return next((digits for digits in range(3, 9) if p == CLEAR or float(f"{p:.{digits}f}") != CLEAR), 9)
+def _p(p: float, bound: float) -> str:
+    if p < 0.001 < bound:
+        return "< 0.001"
+    side = p < bound, p == bound
+    numbers = (f"{p:.{digits}f}" for digits in range(3, 9))
+    return next((number for number in numbers if (float(number) < bound, float(number) == bound) == side), f"{p:.9f}")
