@@ -16,6 +16,7 @@ from triptych.results.frame.model import Counted, Frame
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.texts import Texts
 from triptych.results.verdicts import standing
+from triptych.stats.analysis.study import UNEQUAL_SETS
 from triptych.study.settings import StudySettings
 
 NO_TEXTS = Texts(pd.DataFrame(), {})
@@ -170,3 +171,18 @@ def test_shares_of_best_in_sets_of_different_size(third_items: int):
         assert "would be chosen in 44 % and System 3 in 33 %" in sentences[0]
         assert "Highest" not in words
         assert "After adjusting for items and annotators" in words
+
+
+def test_without_preferences_no_system_wins_in_sets_of_different_size():
+    """The third is set aside by two of five, who choose among two then: it had a lower share by that alone."""
+    rows: list[dict[str, Any]] = []
+    for item, who in np.ndindex(12, 5):
+        shown = (1, 2, 3) if who < 3 else (1, 2)
+        best = shown[(item + who) % len(shown)]
+        named = {"annotator": f"P-{who}", "item": f"i{item}", "criterion": "winner"}
+        rows += [{**named, "system": system, "value": float(system == best)} for system in shown]
+    analysis = analysed(make_frame(BEST_RUBRIC, rows))
+    differences = [contrast.difference.mean for contrast in analysis.contrasts_of("winner")]
+    assert differences == pytest.approx([0, 0, 0], abs=1e-9)
+    (model,) = (fit.model for fit in analysis.ordinal_models if fit.criterion == "winner")
+    assert model == UNEQUAL_SETS

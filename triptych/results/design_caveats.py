@@ -59,7 +59,8 @@ def unequal_sets(analysis: StudyAnalysis) -> Iterator[Finding]:
                 "sets of different size",
                 f"{analysis.title(ratings.criterion.key)}: systems were shown in sets of different size, so by chance "
                 f"alone {analysis.name(few)} would be chosen in {written(chances[few], 'share')} and "
-                f"{analysis.name(many)} in {written(chances[many], 'share')}. Compare differences, not shares.",
+                f"{analysis.name(many)} in {written(chances[many], 'share')}, if each set had one best. Compare "
+                "differences, which are counted from chance, not shares.",
             )
 
 

@@ -170,12 +170,12 @@ def compared(ratings: Ratings) -> ComparedRatings | Undefined:
     """The criterion's ratings in the form that comparisons need, or why they cannot compare systems."""
     if why := ratings.variable.not_comparable:
         return why
-    columns = (ratings.number, ratings.item, ratings.annotator, ratings.system, ratings.group)
-    table = or_undefined(SideBySide.build, *columns)
+    columns = (ratings.item, ratings.annotator, ratings.system, ratings.group)
+    table = or_undefined(SideBySide.build, ratings.number, *columns)
     if isinstance(table, Undefined):
         return table
     low, high = ratings.variable.ends
-    effects = or_undefined(CrossedEffects.build, *columns)
+    effects = or_undefined(CrossedEffects.build, ratings.beyond_chance, *columns)
     return ComparedRatings(ratings.variable.is_share, high - low, effects, table)
 
 

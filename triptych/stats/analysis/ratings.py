@@ -110,6 +110,22 @@ class Ratings:
         units: NDArray[np.int64] = self.item.astype(np.int64) * (int(self.system.max(initial=0)) + 1) + self.system
         return units
 
+    @property
+    def sets(self) -> np.ndarray:
+        """(n,) codes of the sets of responses: those of an item that an annotator rated."""
+        width = int(self.annotator.max(initial=0)) + 1
+        sets: NDArray[np.int64] = self.item.astype(np.int64) * width + self.annotator
+        return sets
+
+    @property
+    def beyond_chance(self) -> np.ndarray:
+        """(n,) numbers to compare systems by; for *best*, minus what chance gives: a half in a set of two."""
+        if self.variable.kind != "best" or not len(self):
+            return self.number
+        place, rated = np.unique(self.sets, return_inverse=True)[1], ~np.isnan(self.number)
+        chosen, size = (np.bincount(place[rated], of, place.max() + 1) for of in (self.number[rated], None))
+        return self.number - (chosen / np.maximum(size, 1))[place]
+
     def take(self, at: np.ndarray) -> Self:
         """The selected ratings; at: row numbers or truth values."""
         columns = {field.name: getattr(self, field.name) for field in fields(self)}

@@ -39,6 +39,7 @@ from .pay import PayNumbers
 from .ratings import Ratings
 from .systems import Agreement, CriterionNumbers, criterion_numbers
 
+UNEQUAL_SETS = Undefined("Not defined: systems were shown in sets of different size.")
 NOT_READ = Undefined("Not defined: the texts were not read.")
 
 
@@ -233,6 +234,9 @@ class StudyNumbers(ABC):
         return tuple(OrdinalOf(key, self._ordinal_model(self.ratings_of(key))) for key in self.compared)
 
     def _ordinal_model(self, ratings: Ratings) -> ProportionalOdds | Undefined:
+        sizes = np.unique(ratings.sets[~np.isnan(ratings.number)], return_counts=True)[1]
+        if ratings.variable.kind == "best" and len(np.unique(sizes)) > 1:
+            return UNEQUAL_SETS
         columns = (ratings.number, ratings.item, ratings.annotator, ratings.system, ratings.group)
         return or_undefined(proportional_odds, *columns)
 
