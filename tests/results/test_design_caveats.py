@@ -186,3 +186,14 @@ def test_without_preferences_no_system_wins_in_sets_of_different_size():
     assert differences == pytest.approx([0, 0, 0], abs=1e-9)
     (model,) = (fit.model for fit in analysis.ordinal_models if fit.criterion == "winner")
     assert model == UNEQUAL_SETS
+
+
+def test_equal_sets_keep_their_shares_where_none_is_picked():
+    """Two of three are shown, and the first is picked wherever it is shown; without it nobody picks any."""
+    rows: list[dict[str, Any]] = []
+    for item, who in np.ndindex(12, 6):
+        shown = ((1, 2), (1, 3), (2, 3))[(item + who) % 3]
+        named = {"annotator": f"P-{who}", "item": f"i{item}", "criterion": "winner"}
+        rows += [{**named, "system": system, "value": float(system == 1)} for system in shown]
+    contrasts = analysed(make_frame(BEST_RUBRIC, rows)).contrasts_of("winner")
+    assert [contrast.difference.mean for contrast in contrasts] == pytest.approx([-1, -1, 0], abs=1e-9)

@@ -119,12 +119,13 @@ class Ratings:
 
     @property
     def beyond_chance(self) -> np.ndarray:
-        """(n,) numbers to compare systems by; for *best*, minus what chance gives: a half in a set of two."""
+        """(n,) numbers to compare systems by; for *best*, minus the mean over sets as large: a half in sets of two."""
         if self.variable.kind != "best" or not len(self):
             return self.number
         place, rated = np.unique(self.sets, return_inverse=True)[1], ~np.isnan(self.number)
-        chosen, size = (np.bincount(place[rated], of, place.max() + 1) for of in (self.number[rated], None))
-        return self.number - (chosen / np.maximum(size, 1))[place]
+        size = np.bincount(place[rated], minlength=place.max() + 1)[place]
+        chosen, shown = (np.bincount(size[rated], of, size.max() + 1) for of in (self.number[rated], None))
+        return self.number - (chosen / np.maximum(shown, 1))[size]
 
     def take(self, at: np.ndarray) -> Self:
         """The selected ratings; at: row numbers or truth values."""
