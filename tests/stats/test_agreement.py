@@ -472,3 +472,18 @@ def test_agreement_on_one_item_only_has_no_interval():
     table = agreement_table(np.repeat(np.arange(20), 2), values, "nominal")
     assert table["percent"].value == 1 / 20
     assert table["percent"].interval == Undefined("No interval: without one of the items, annotators agree on nothing.")
+
+
+@pytest.mark.parametrize(("agreed", "has_interval"), [(1, False), (2, True)])
+def test_a_rare_answer_needs_two_agreements_for_an_interval(agreed, has_interval):
+    """With fewer, most intervals were below the truth, and said to be too low for conclusions."""
+    pairs = [(0, 0)] * 40 + [(1, 1)] * agreed + [(0, 1)] * 3
+    units, values = np.repeat(np.arange(len(pairs)), 2), np.array(pairs).ravel()
+    table = agreement_table(units, values, "nominal", [0, 1])
+    assert {key: not isinstance(table[key].interval, Undefined) for key in ("percent", "alpha", "ac", "fleiss")} == {
+        "percent": True,
+        "alpha": has_interval,
+        "ac": True,
+        "fleiss": has_interval,
+    }
+    assert isinstance(attempt(alpha_interval, units, values, "nominal"), Undefined) != has_interval

@@ -40,7 +40,9 @@ def alpha_interval(
     UndefinedStatistic for fewer than two items and for ratings that are almost or entirely alike.
     """
     table = UnitCounts.build(units, values, scale, items).varied()
-    return jackknife_interval(table, partial(alphas, level=level), confidence)
+    limits = jackknife_interval(table, partial(alphas, level=level), confidence)
+    table.refuse_rare(level)
+    return limits
 
 
 def percents(table: UnitCounts, draw: Draw) -> np.ndarray:

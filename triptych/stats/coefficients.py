@@ -16,6 +16,7 @@ from .undefined import Undefined, UndefinedStatistic, or_undefined
 
 BANDS = (0.667, 0.8)
 _WEIGHTING: dict[Level, Weighting] = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic"}
+HARDLY_BY_CHANCE = ("percent", "ac")  # coefficients that a rare answer hardly moves
 _WORTH_SAYING = 0.1
 
 
@@ -70,10 +71,18 @@ def agreement_table(
             coefficients.append(Coefficient(key, name, statistic, statistic))
             continue
         value = float(statistic(table, table.observed())[0])
-        lowest = 0 if key == "percent" else -1
-        interval = or_undefined(jackknife_interval, table, statistic, confidence, lowest)
+        interval = or_undefined(_interval, table, key, statistic, level, confidence)
         coefficients.append(Coefficient(key, name, value, interval))
     return AgreementTable(table.units, table.ratings, int(table.alone.sum()), tuple(coefficients))
+
+
+def _interval(
+    table: UnitCounts, key: str, statistic: Statistic, level: Level, confidence: float
+) -> tuple[float, float]:
+    limits = jackknife_interval(table, statistic, confidence, 0 if key == "percent" else -1)
+    if key not in HARDLY_BY_CHANCE:
+        table.refuse_rare(level)
+    return limits
 
 
 def alpha_alone(

@@ -26,6 +26,7 @@ NO_VARIATION = "Not defined: no variation (every rating is the same)."
 NEARLY_CONSTANT = "No interval: almost every rating is the same."
 ONE_DISSENT = "No interval: annotators disagree on one item only."
 ONE_AGREEMENT = "No interval: without one of the items, annotators agree on nothing."
+ONE_VALUE = "No interval: annotators agree on fewer than two units on any but the most common answer."
 TOO_FEW = "An interval needs at least two items rated by two annotators."
 ALL_ALIKE = "No interval: agreement is the same on all items, so there is no variation."
 _LARGEST_KEY = 2**62
@@ -110,6 +111,14 @@ class UnitCounts:
         if np.count_nonzero(self.used) < 2:
             raise UndefinedStatistic(NO_VARIATION)
         return self
+
+    def refuse_rare(self, level: str) -> None:
+        """Raises UndefinedStatistic where the level is nominal, and annotators agree on fewer than two units on any but
+        one value: how far they agree on the others is a guess then.
+        """
+        agreed = self.weights @ (self.counts >= 2).astype(float)
+        if level == "nominal" and agreed.sum() - agreed.max(initial=0) < 2:
+            raise UndefinedStatistic(ONE_VALUE)
 
     def spread(self, numeric: np.ndarray) -> np.ndarray:
         """(P,) sum of squared deviations from the unit's mean, value v counted as numeric[v]."""
