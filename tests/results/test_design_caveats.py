@@ -85,6 +85,12 @@ def test_responses_rated_one_at_a_time_are_said():
     assert not [*one_at_a_time(analysed(frame))]
 
 
+def test_no_tests_are_called_conservative_where_none_is_possible():
+    frame = crossed(60, 8, systems=3, raters=3)
+    own_items = frame.ratings["item"].cat.codes % 3 + 1 == frame.ratings["system"]
+    assert not [*one_at_a_time(analysed(with_rows(frame, own_items)))]
+
+
 def test_mostly_absent_ratings_of_one_system_are_no_single_responses():
     frame = crossed(60, 8, systems=2)
     high = (frame.ratings["system"] == 1) | (frame.ratings["value"] >= 6)

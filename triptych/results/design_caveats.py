@@ -68,7 +68,8 @@ def unequal_sets(analysis: StudyAnalysis) -> Iterator[Finding]:
 def one_at_a_time(analysis: StudyAnalysis) -> Iterator[Finding]:
     """Comparisons of responses that were not seen side by side."""
     for ratings in analysis.ratings:
-        if not analysis.contrasts_of(ratings.criterion.key):
+        contrasts = analysis.contrasts_of(ratings.criterion.key)
+        if all(isinstance(contrast.difference, Undefined) for contrast in contrasts):
             continue
         held = _held(ratings, ratings.system > 0)
         is_compared = len(held) and held.shape[1] > 1
