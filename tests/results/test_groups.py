@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import random
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ import pytest
 from helpers.analyses import NAMES
 from helpers.frames import crossed, likert_rubric, make_frame
 from helpers.present import present
-from helpers.ratings import submit
+from helpers.ratings import BEST_RUBRIC, submit
 from helpers.reports import new_study, report_of, some_answers
 from helpers.results_pages import visit, words  # noqa: F401
 from helpers.studies import full_answers, sure
@@ -183,6 +184,21 @@ def test_each_group_has_the_differences_of_its_own_ratings():
         assert of.difference.mean == pytest.approx(expected.mean)
         assert present(of.difference.test).error == pytest.approx(present(expected.test).error)
         assert present(of.difference.test).freedom == pytest.approx(present(expected.test).freedom)
+
+
+def test_each_group_has_a_chance_of_being_best_of_its_own():
+    """The first picks both of two responses, and no group prefers any."""
+    rows: list[dict[str, Any]] = []
+    for item, who in np.ndindex(12, 12):
+        shown = (1, 2, 3) if (item + who) % 2 else (1, 2)
+        best = shown if who < 6 and len(shown) == 2 else (shown[(item // 2 + who // 2) % len(shown)],)
+        named = {"annotator": f"P-{who}", "item": f"i{item}", "criterion": "winner"}
+        rows += [{**named, "system": system, "value": float(system in best)} for system in shown]
+    groups = {f"P-{who}": "ab"[who // 6] for who in range(12)}
+    analysis = analysed(make_frame(BEST_RUBRIC, rows), annotator_groups=groups)
+    assert len(analysis.group_differences) == 9
+    for of in analysis.group_differences:
+        assert present(of.difference).mean == pytest.approx(0, abs=1e-9)
 
 
 def test_groups_that_differ_are_told_apart_in_words():
