@@ -173,8 +173,7 @@ def chances_of_best(ratings: StudyRatings) -> dict[int, float]:
     rated = ~np.isnan(ratings.number) & (ratings.system > 0)
     if ratings.variable.kind != "best" or not rated.any():
         return {}
-    annotation = ratings.item.astype(np.int64) * (int(ratings.annotator.max()) + 1) + ratings.annotator
-    _, place, size = np.unique(annotation[rated], return_inverse=True, return_counts=True)
+    _, place, size = np.unique(ratings.sets[rated], return_inverse=True, return_counts=True)
     system, chance = ratings.system[rated], 1 / size[place]
     chances = {int(code): float(chance[system == code].mean()) for code in np.unique(system)}
     return chances if max(chances.values()) - min(chances.values()) > SAME_CHANCE else {}

@@ -90,7 +90,7 @@ def unequal_work(analysis: StudyAnalysis) -> Iterator[Finding]:
         contrasts = analysis.contrasts_of(ratings.criterion.key)
         if not any(contrast.p is not None for contrast in contrasts):
             continue
-        cells, first = np.unique(_annotations(ratings)[_rated(ratings)], return_index=True)
+        cells, first = np.unique(ratings.sets[_rated(ratings)], return_index=True)
         raters = np.unique(ratings.item[_rated(ratings)][first], return_counts=True)[1]
         work = np.unique(ratings.annotator[_rated(ratings)][first], return_counts=True)[1]
         as_many = len(cells) ** 2 / (work @ work)
@@ -124,17 +124,11 @@ def unevenly_missing(analysis: StudyAnalysis) -> Iterator[Finding]:
             yield Finding(86, "unevenly missing", sentence, which)
 
 
-def _annotations(ratings: StudyRatings) -> np.ndarray:
-    """(n,) code of each rating's (item, annotator)."""
-    codes: np.ndarray = ratings.item.astype(np.int64) * (int(ratings.annotator.max(initial=0)) + 1) + ratings.annotator
-    return codes
-
-
 def _held(ratings: StudyRatings, rows: np.ndarray) -> np.ndarray:
     """(annotations, systems) whether an annotation has one of these rows about a system, both in ascending order."""
-    cells, systems = np.unique(_annotations(ratings)), np.unique(ratings.system[ratings.system > 0])
+    cells, systems = np.unique(ratings.sets), np.unique(ratings.system[ratings.system > 0])
     held = np.zeros((len(cells), len(systems)), dtype=bool)
-    held[np.searchsorted(cells, _annotations(ratings)[rows]), np.searchsorted(systems, ratings.system[rows])] = True
+    held[np.searchsorted(cells, ratings.sets[rows]), np.searchsorted(systems, ratings.system[rows])] = True
     return held
 
 
@@ -162,7 +156,7 @@ def _most_apart(ratings: StudyRatings) -> Iterator[tuple[str, int, int, float, f
     p is adjusted over all pairs of systems.
     """
     systems = np.unique(ratings.system[ratings.system > 0])
-    first = np.unique(_annotations(ratings), return_index=True)[1]
+    first = np.unique(ratings.sets, return_index=True)[1]
     if len(systems) < 2 or not len(first):
         return
     asked = held = _held(ratings, ratings.system > 0)
