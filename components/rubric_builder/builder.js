@@ -257,6 +257,7 @@ function mount(parent, data, tell) {
   // ---- start: restores this tab's unsent input
 
   parent.append(root);
+  if (data.locked) sessionStorage.removeItem(name);
   const before = JSON.parse(sessionStorage.getItem(name) ?? "null");
   if (before?.version === version && before.texts?.length) {
     history = createHistory(before.texts, before.at);
