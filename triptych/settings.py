@@ -127,8 +127,8 @@ def uses_own_file() -> bool:
 
 def full_address(url: str) -> str:
     """A database's address as its manual writes it, with our driver for PostgreSQL, or an SQLite file's whole path."""
-    name = url.removeprefix("sqlite:///")
-    if name in (url, ":memory:") or Path(name).is_absolute():
+    name = url.partition(":///")[2] if url.startswith("sqlite") else ""
+    if name in ("", ":memory:") or Path(name).is_absolute():
         return url.replace("postgresql://", "postgresql+psycopg://", 1)
     return f"{sqlite_url(Path.cwd())}/{name}"
 

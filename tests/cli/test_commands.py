@@ -325,14 +325,14 @@ def test_the_app_is_given_links_to_its_home(started, monkeypatch, tmp_path):
     assert os.environ["TRIPTYCH_HOME"] == str(tmp_path / "linked")
 
 
-@pytest.mark.parametrize("slashes", ["///", "////"])
-def test_app_and_commands_use_the_same_database(started, monkeypatch, tmp_path, slashes):
+@pytest.mark.parametrize("start", ["sqlite:///", "sqlite+pysqlite:///", "sqlite:////"])
+def test_app_and_commands_use_the_same_database(started, monkeypatch, tmp_path, start):
     """The app runs in its own folder, where a relative path led to another file."""
     path = tmp_path / "our lab" / "lab.db"
     path.parent.mkdir()
     monkeypatch.setattr(Path, "cwd", lambda: path.parent)
-    typed = "lab.db" if slashes == "///" else quote(str(path)).removeprefix("/")
-    monkeypatch.setenv("TRIPTYCH_DATABASE_URL", f"sqlite:{slashes}{typed}")
+    typed = quote(str(path)).removeprefix("/") if start.endswith("////") else "lab.db"
+    monkeypatch.setenv("TRIPTYCH_DATABASE_URL", f"{start}{typed}")
 
     assert started()[0] == 0
     assert database.sqlite_path(os.environ["TRIPTYCH_DATABASE_URL"]) == path
