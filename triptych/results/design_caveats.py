@@ -60,8 +60,8 @@ def unequal_sets(analysis: StudyAnalysis) -> Iterator[Finding]:
                 f"{analysis.title(ratings.criterion.key)}: systems were shown in sets of different size, so by chance "
                 f"alone {analysis.name(few)} would be chosen in {written(chances[few], 'share')} and "
                 f"{analysis.name(many)} in {written(chances[many], 'share')}, if each set had one best. Compare "
-                "differences instead of shares: they are counted from chance. Where one system is much preferred, those "
-                "that are missing more often still look better.",
+                "differences instead of shares: they are counted from chance. Where one system is much preferred, "
+                "those that are missing more often still look better.",
             )
 
 
