@@ -409,7 +409,8 @@ SERVER = _group(
         "server:doctor",
         [_option("--error", "The id of an error: show its trace instead.", metavar="ID")],
         with_database=False,
-        help="Check this installation and report every problem with its remedy. Only a missing data folder is made.",
+        help="Check this installation and report every problem with its remedy. "
+        "Changes nothing, but creates a missing data folder.",
     ),
 )
 RUBRIC = _group(
