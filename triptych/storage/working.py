@@ -27,9 +27,10 @@ def folder(around: Path | None = None) -> Iterator[Path]:
     delete_abandoned()
     new = tempfile.TemporaryDirectory(prefix=PREFIX, dir=around or settings.local_folder())
     with new as made, host.lock_file(Path(made) / LOCK, "A new folder is in use."):
-        Path(made).chmod(private.right_mode(Path(made)))  # a lab's group deletes what its members' processes left
         copies = Path(made) / COPIES
         copies.mkdir()
+        for path in (Path(made) / LOCK, copies, Path(made)):  # a lab's group deletes what its members' processes left
+            path.chmod(private.right_mode(path))
         try:
             yield copies
         finally:
