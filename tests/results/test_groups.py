@@ -186,7 +186,7 @@ def test_each_group_has_the_differences_of_its_own_ratings():
         assert present(of.difference.test).freedom == pytest.approx(present(expected.test).freedom)
 
 
-def test_each_group_has_a_chance_of_being_best_of_its_own():
+def test_each_group_has_its_own_chance_of_being_best():
     """The first picks both of two responses, and no group prefers any."""
     rows: list[dict[str, Any]] = []
     for item, who in np.ndindex(12, 12):
