@@ -254,7 +254,7 @@ def test_training_and_entry_test_are_those_that_took_place(sqlite_engine):
 def test_neither_order_nor_judgements_are_claimed_where_there_are_none(sqlite_engine):
     """Where each item has one response, and a question that may stay open has no answer."""
     scale = "{kind: number, low: 0, high: 9}"
-    optional = f"  - {{key: extra, title: Extra, definition: How much., required: false, scale: {scale}}}\n"
+    optional = f"  - {{key: extra, title: Is it more?, definition: How much., required: false, scale: {scale}}}\n"
     drafts = [replace(draft, candidates=draft.candidates[:1]) for draft in draft_items(2)]
     with database.writing(sqlite_engine) as session:
         rubric = SMALL_RUBRIC.replace("explanation:", f"{optional}explanation:", 1)
@@ -268,4 +268,4 @@ def test_neither_order_nor_judgements_are_claimed_where_there_are_none(sqlite_en
         assert "balanced" not in files[name].decode()
     methods = files["methods.txt"].decode()
     assert "They judged 2 criteria: Fluency" in methods
-    assert "No answer counts under Extra." in methods
+    assert "No answer counts under 1 criterion: Is it more? Responses" in methods

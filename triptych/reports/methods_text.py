@@ -68,7 +68,7 @@ def _design(facts: Facts, analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     if answered:
         yield f"They judged {counted(len(answered), 'criterion', 'criteria')}: {'; '.join(answered)}."
     if empty := [result.criterion.title for result in analysis.judged if not result.n]:
-        yield f"No answer counts under {' or '.join(empty)}."
+        yield f"No answer counts under {counted(len(empty), 'criterion', 'criteria')}: {_ended('; '.join(empty))}"
     yield from at_a_time(analysis)
     if facts.rubric.deviations:
         yield f"Deviations from the original protocol: {_ended(facts.rubric.deviations)}"
