@@ -48,7 +48,8 @@ async function signOut(button, words) {
       headers: { "X-Triptych": "1" },
       credentials: "same-origin",
     });
-    if (!answer.ok) throw new Error(String(answer.status));
+    // a page of a proxy is no answer of ours, and then nothing ended
+    if (!answer.ok || !(await answer.json()).message) throw new Error(String(answer.status));
     drafts.forEach((key) => localStorage.removeItem(key));
     ifAllowed(() => sessionStorage.clear());
     window.dispatchEvent(new CustomEvent("triptych:signed-out"));

@@ -121,3 +121,35 @@ def test_people_come_in_by_one_click(site, chromium):
     page.reload()
     expect(page.get_by_text("Nobody has this identity here yet")).to_be_visible()
     context.close()
+
+
+def test_signing_out_works_after_leaving_the_single_sign_on(site, chromium):
+    """nginx answered with the university's page, which passed for a sign-out: the login went on in other tabs."""
+    context = chromium.new_context(ignore_https_errors=True)
+    page = context.new_page()
+    come_as(context, site, "lead@uni.example")
+    page.goto(site.url)
+    page.get_by_role("button", name=CONTINUE).click()
+    expect(page.get_by_role("button", name="Sign out")).to_be_visible()
+    context.clear_cookies(name="university")
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_text("Sign in at the university")).to_be_visible()
+
+    come_as(context, site, "lead@uni.example")
+    page.goto(site.url)
+    expect(page.get_by_role("button", name=CONTINUE)).to_be_visible()
+    context.close()
+
+
+def test_a_page_of_a_proxy_is_no_sign_out(site, chromium):
+    context = chromium.new_context(ignore_https_errors=True)
+    page = context.new_page()
+    come_as(context, site, "lead@uni.example")
+    page.goto(site.url)
+    page.get_by_role("button", name=CONTINUE).click()
+    page.route(
+        "**/auth/sign-out", lambda route: route.fulfill(body="Sign in at the university", content_type="text/html")
+    )
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("button", name="Not signed out: no answer. Try again")).to_be_visible()
+    context.close()
