@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from helpers.analyses import analysis
 from helpers.frames import crossed, likert_rubric, make_frame
+from helpers.ratings import BEST_RUBRIC
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -124,6 +125,18 @@ def test_a_criterion_that_few_rated_is_about_them_only():
     assert (
         "Too few annotators rated Criterion 2" in [f.sentence for f in findings(study) if f.kind == "few annotators"][0]
     )
+
+
+@pytest.mark.parametrize("left", [1.0, 0.7])
+def test_sets_of_different_size_are_a_matter_of_method(left):
+    """Where differences of best are no differences of shares."""
+    item, rater, system = (grid.ravel() for grid in np.indices((8, 5, 3)))
+    rows = pd.DataFrame({"item": item.astype(str), "annotator": rater.astype(str), "system": system + 1})
+    rows = rows.assign(criterion="winner", value=(system == (item + rater) % 3).astype(float))
+    study = analysis(make_frame(BEST_RUBRIC, rows.sample(frac=left, random_state=1, ignore_index=True)))
+    sentences = [sentence for sentence in statistics(study, Book.of(study)) if "sets of different size" in sentence]
+    assert len(sentences) == (left < 1)
+    assert all("for differences under Winner, the mean of all sets" in sentence for sentence in sentences)
 
 
 def test_an_annotator_alone_gets_no_word_of_holm_or_agreement():

@@ -15,6 +15,7 @@ from triptych.rubric.model import Criterion
 from triptych.rubric.scales import shown
 from triptych.stats.analysis.collection import bound_in_words
 from triptych.stats.analysis.statistics import Number
+from triptych.stats.analysis.study import UNEQUAL_SETS
 from triptych.stats.equivalence import Equivalence
 from triptych.stats.intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR, Interval
 from triptych.stats.numbers import counted, joined_words
@@ -358,7 +359,13 @@ def _groups(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
 
 
 def _models(analysis: StudyAnalysis) -> Iterator[str]:
-    """The secondary analyses of differences, for criteria that have them."""
+    """What differences of best are counted from, and the secondary analyses, for criteria that have them."""
+    unequal = [analysis.title(fit.criterion) for fit in analysis.ordinal_models if fit.model == UNEQUAL_SETS]
+    if unequal:
+        yield (
+            f"Systems were shown in sets of different size: for differences under {joined_words(unequal)}, the mean of "
+            "all sets of the same size was subtracted from each choice."
+        )
     fitted = [fit.criterion for fit in analysis.ordinal_models if isinstance(fit.model, ProportionalOdds)]
     if fitted:
         yield (
