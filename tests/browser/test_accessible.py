@@ -222,7 +222,7 @@ def test_what_is_opened_on_screens_of_a_busy_study(app, auditor):
     auditor.look("results, a passcode asked")
     auditor.follow("report", "Report")
     page.get_by_role("button", name="Make a report").click()
-    page.get_by_text("Read it here").click()
+    page.get_by_text("Read it here").click(timeout=3 * browser.PATIENCE)  # a report takes long on a busy machine
     page.frame_locator("iframe").get_by_role("heading", name="Results").wait_for()
     auditor.look("report, read in its frame")
 
