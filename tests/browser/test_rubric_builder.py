@@ -17,6 +17,7 @@ from triptych.study import design, lifecycle
 pytestmark = pytest.mark.browser
 chromium = browser.chromium
 MOST_ACTIONS = 12
+IN_TAB = "Object.keys(sessionStorage).filter((key) => key.includes('rubric'))"
 QUESTIONS = {
     "Correctness": ("Is what it says true?", "Check every claim."),
     "Completeness": ("Does it answer everything?", "Ignore what was not asked."),
@@ -129,8 +130,7 @@ def test_a_second_lead_is_shown_what_changed(app, draft, page):
 @pytest.mark.parametrize("next_person", ["nobody", "another lead"])
 def test_the_next_person_finds_no_rubric(app, draft, page, context, next_person):
     """It has the right answers of an entry test."""
-    rubrics = "Object.keys(sessionStorage).filter((key) => key.includes('rubric'))"
-    assert len(page.evaluate(rubrics)) == 1
+    assert len(page.evaluate(IN_TAB)) == 1
     if next_person == "nobody":
         browser.sign_out(page)
         expect(page.get_by_role("button", name="Sign in")).to_be_visible()
@@ -140,17 +140,17 @@ def test_the_next_person_finds_no_rubric(app, draft, page, context, next_person)
         browser.signed_in(context, app, other)
         page.goto(app.url)
         browser.settled(page)
-    assert page.evaluate(rubrics) == []
+    assert page.evaluate(IN_TAB) == []
 
 
 def test_a_launched_rubric_stays_out_of_the_tab(app, draft, page):
     study = draft[1]
     with app.writing() as session:
         lifecycle.set_state(session, lifecycle.by_slug(session, study.slug), StudyState.open, "L-1")
-    assert page.evaluate("Object.keys(sessionStorage).filter((key) => key.includes('rubric')).length") == 1
+    assert len(page.evaluate(IN_TAB)) == 1
     page.reload()
     expect(page.get_by_text("Fixed since launch")).to_be_visible()
-    assert page.evaluate("Object.keys(sessionStorage).filter((key) => key.includes('rubric'))") == []
+    assert page.evaluate(IN_TAB) == []
 
 
 def test_every_control_of_the_schema_is_drawn(app, draft, page):

@@ -123,33 +123,32 @@ def test_people_come_in_by_one_click(site, chromium):
     context.close()
 
 
-def test_signing_out_works_after_leaving_the_single_sign_on(site, chromium):
-    """nginx answered with the university's page, which passed for a sign-out: the login went on in other tabs."""
+@pytest.fixture
+def page_of_lead(site, chromium):
+    """Of a lead who came in through the single sign-on."""
     context = chromium.new_context(ignore_https_errors=True)
     page = context.new_page()
     come_as(context, site, "lead@uni.example")
     page.goto(site.url)
     page.get_by_role("button", name=CONTINUE).click()
     expect(page.get_by_role("button", name="Sign out")).to_be_visible()
-    context.clear_cookies(name="university")
-    page.get_by_role("button", name="Sign out").click()
-    expect(page.get_by_text("Sign in at the university")).to_be_visible()
-
-    come_as(context, site, "lead@uni.example")
-    page.goto(site.url)
-    expect(page.get_by_role("button", name=CONTINUE)).to_be_visible()
+    yield page
     context.close()
 
 
-def test_a_page_of_a_proxy_is_no_sign_out(site, chromium):
-    context = chromium.new_context(ignore_https_errors=True)
-    page = context.new_page()
-    come_as(context, site, "lead@uni.example")
-    page.goto(site.url)
-    page.get_by_role("button", name=CONTINUE).click()
-    page.route(
-        "**/auth/sign-out", lambda route: route.fulfill(body="Sign in at the university", content_type="text/html")
-    )
-    page.get_by_role("button", name="Sign out").click()
-    expect(page.get_by_role("button", name="Not signed out: no answer. Try again")).to_be_visible()
-    context.close()
+def test_signing_out_works_after_leaving_the_single_sign_on(site, page_of_lead):
+    """nginx answered with the university's page, which passed for a sign-out: the login went on in other tabs."""
+    page_of_lead.context.clear_cookies(name="university")
+    page_of_lead.get_by_role("button", name="Sign out").click()
+    expect(page_of_lead.get_by_text("Sign in at the university")).to_be_visible()
+
+    come_as(page_of_lead.context, site, "lead@uni.example")
+    page_of_lead.goto(site.url)
+    expect(page_of_lead.get_by_role("button", name=CONTINUE)).to_be_visible()
+
+
+def test_a_page_of_a_proxy_is_no_sign_out(page_of_lead):
+    of_proxy = {"body": "Sign in at the university", "content_type": "text/html"}
+    page_of_lead.route("**/auth/sign-out", lambda route: route.fulfill(**of_proxy))
+    page_of_lead.get_by_role("button", name="Sign out").click()
+    expect(page_of_lead.get_by_role("button", name="Not signed out: no answer. Try again")).to_be_visible()

@@ -60,11 +60,12 @@ def test_every_setting_and_filter_is_mentioned_or_declared_irrelevant():
 
 def test_only_a_restore_records_the_event_of_a_restore():
     """With it, acts of removed leads are let into the log: `events._refuse_removed_leads`."""
-    kind, recorders = "restored_from_backup", set()
-    for path in ROOT.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and kind in {
-                part.attr for part in node.args if isinstance(part, ast.Attribute)
-            }:
-                recorders.add(path.relative_to(ROOT).as_posix())
+    recorders = {
+        path.relative_to(ROOT).as_posix()
+        for path in ROOT.rglob("*.py")
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call)
+        for given in [*call.args, *(keyword.value for keyword in call.keywords)]
+        if isinstance(given, ast.Attribute) and given.attr == "restored_from_backup"
+    }
     assert recorders == {"operations/backup.py"}

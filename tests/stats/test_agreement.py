@@ -476,7 +476,7 @@ def test_agreement_on_one_item_only_has_no_interval():
 
 @pytest.mark.parametrize(("agreed", "has_interval"), [(1, False), (2, True)])
 def test_a_rare_answer_needs_two_agreements_for_an_interval(agreed, has_interval):
-    """With fewer, most intervals were below the truth, and said to be too low for conclusions."""
+    """With fewer, many intervals were below the truth, and said to be too low for conclusions."""
     pairs = [(0, 0)] * 40 + [(1, 1)] * agreed + [(0, 1)] * 3
     units, values = np.repeat(np.arange(len(pairs)), 2), np.array(pairs).ravel()
     table = agreement_table(units, values, "nominal", [0, 1])

@@ -290,10 +290,10 @@ def _share_used(analysis: StudyAnalysis) -> Iterator[Finding]:
 def _ceilings(analysis: StudyAnalysis) -> Iterator[Finding]:
     """Criteria whose answers are mostly at one end of the scale, where differences cannot show."""
     for result in analysis.criteria:
-        ratings = analysis.ratings_of(result.criterion.key)
-        answers = ratings.number[~np.isnan(ratings.number)]
         if result.share or 0 < len(result.points) < MIN_POINTS:
             continue
+        numbers = analysis.ratings_of(result.criterion.key).number
+        answers = numbers[~np.isnan(numbers)]
         for end, value in zip(("lowest", "highest"), result.ends, strict=True):
             count = int((answers == value).sum())
             if count > CEILING_SHARE * len(answers):

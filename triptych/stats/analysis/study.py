@@ -234,9 +234,10 @@ class StudyNumbers(ABC):
         return tuple(OrdinalOf(key, self._ordinal_model(self.ratings_of(key))) for key in self.compared)
 
     def _ordinal_model(self, ratings: Ratings) -> ProportionalOdds | Undefined:
-        sizes = np.unique(ratings.sets[~np.isnan(ratings.number)], return_counts=True)[1]
-        if ratings.variable.kind == "best" and len(np.unique(sizes)) > 1:
-            return UNEQUAL_SETS
+        if ratings.variable.kind == "best":
+            sizes = np.unique(ratings.sets[~np.isnan(ratings.number)], return_counts=True)[1]
+            if len(np.unique(sizes)) > 1:
+                return UNEQUAL_SETS
         columns = (ratings.number, ratings.item, ratings.annotator, ratings.system, ratings.group)
         return or_undefined(proportional_odds, *columns)
 
