@@ -165,7 +165,7 @@ function mount(parent, data, tell) {
     pending = null;
     // the form's values are written into the current text
     if (message.value) message.text = text;
-    const { status, answer } = await post(JSON.stringify({ study: data.study, base: version, ...message }))
+    const { status, answer } = await post(JSON.stringify({ study: data.study, form: data.stored, base: version, ...message }))
       .catch(() => ({ status: 0, answer: null }));
     isSending = false;
     answered(message, status, /** @type {any} */ (answer));

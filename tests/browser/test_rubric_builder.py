@@ -8,7 +8,7 @@ from helpers.browser import expect
 from helpers.studies import draft_items
 
 from bench.hands import Hands
-from triptych.people import accounts
+from triptych.people import accounts, roster
 from triptych.rubric.files import EMPTY_RUBRIC, read_sheet
 from triptych.storage import database
 from triptych.storage.models import StudyState
@@ -141,6 +141,18 @@ def test_the_next_person_finds_no_rubric(app, draft, page, context, next_person)
         page.goto(app.url)
         browser.settled(page)
     assert page.evaluate(IN_TAB) == []
+
+
+def test_an_open_form_stores_nothing_as_the_next_persons(app, draft, page, context):
+    study = draft[1]
+    with app.writing() as session:
+        other = accounts.create_lead(session, "Cleo", "a long passcode of a lead")
+        roster.enrol_lead(session, lifecycle.by_slug(session, study.slug), other, "P-1")
+        other_id = other.id
+    browser.signed_in(context, app, other_id)  # as in another tab
+    page.locator('[data-rb-path="criteria.0.title"]').fill("Typed by the one before")
+    expect(page.locator(".rb-notice")).to_contain_text("This form belongs to another person")
+    assert stored(app, study).rubric.criteria[0].title == "Quality"
 
 
 def test_a_launched_rubric_stays_out_of_the_tab(app, draft, page):

@@ -47,7 +47,7 @@ from triptych.storage.models import Person, Role, Snapshot, StudyState, Workbook
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.web.routes import ROUTES
-from triptych.web.session import COOKIE, HEADER, HEADER_VALUE, cookie_value, web_engine
+from triptych.web.session import COOKIE, HEADER, HEADER_VALUE, cookie_value, stored_name, web_engine
 
 ACTORS = ("anonymous", "annotator", "other annotator", "other lead", "lead", "viewer", "other viewer")
 PAGES = ROOT / "pages"
@@ -592,7 +592,7 @@ def filled_in(world):
     bodies: dict[str, dict[str, Any]] = {
         "POST /desk/draft": {**own, "seq": 1, "base": 0, "draft": {}},
         "POST /desk/renew": {"assignment": token},
-        "POST /lead/rubric": {"study": study.slug},
+        "POST /lead/rubric": {"study": study.slug, "form": stored_name(actors["lead"].pseudonym, study.slug)},
         "POST /desk/act": {"action": {**own, "kind": "continue"}},
         "POST /desk/items": own,
     }

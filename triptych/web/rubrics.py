@@ -19,7 +19,7 @@ from triptych.storage.models import Study
 from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study import lifecycle
 from triptych.study.persons import Who
-from triptych.web.session import web_engine
+from triptych.web.session import stored_name, web_engine
 from triptych.web.work import as_refusal, command, in_transaction, refused, text_of
 
 # separate threads, so that annotators do not wait for rubrics, which may take a second each
@@ -57,7 +57,10 @@ def _stored(text: str | None, session: Session, secret: str | None, body: Any) -
 
 def _asked(session: Session, secret: str | None, body: Any) -> tuple[Who, Study]:
     who = logins.signed_in(session, secret)
-    return who, lifecycle.led_by(session, who, text_of(body, "study"))
+    study = lifecycle.led_by(session, who, text_of(body, "study"))
+    if text_of(body, "form") != stored_name(who.pseudonym, study.slug):
+        raise SignedOut("This form belongs to another person, who is signed out in this browser. Open the page again.")
+    return who, study
 
 
 def _text(session: Session, who: Who, body: dict[str, Any]) -> str | None:
