@@ -487,3 +487,13 @@ def test_a_rare_answer_needs_two_agreements_for_an_interval(agreed, has_interval
         "fleiss": has_interval,
     }
     assert isinstance(attempt(alpha_interval, units, values, "nominal"), Undefined) != has_interval
+
+
+@pytest.mark.parametrize("level", ["ordinal", "interval"])
+@pytest.mark.parametrize(("rare", "has_interval"), [([(1, 2)], False), ([(1, 2), (2, 1)], True)])
+def test_rare_values_of_a_scale_need_two_units(level, rare, has_interval):
+    """Values near each other count: on a long scale two annotators rarely choose the same one."""
+    pairs = [(0, 0)] * 40 + [(0, 1), (2, 0), (0, 2), *rare]
+    units, values = np.repeat(np.arange(len(pairs)), 2), np.array(pairs).ravel()
+    table = agreement_table(units, values, level, [0, 1, 2])
+    assert isinstance(table["alpha"].interval, Undefined) != has_interval

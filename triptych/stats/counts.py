@@ -27,6 +27,7 @@ NEARLY_CONSTANT = "No interval: almost every rating is the same."
 ONE_DISSENT = "No interval: annotators disagree on one item only."
 ONE_AGREEMENT = "No interval: without one of the items, annotators agree on nothing."
 ONE_VALUE = "No interval: annotators agree on fewer than two units on any but the most common answer."
+RARELY_OTHERS = "No interval: on fewer than two units did two annotators choose anything but the most common answer."
 TOO_FEW = "An interval needs at least two items rated by two annotators."
 ALL_ALIKE = "No interval: agreement is the same on all items, so there is no variation."
 _LARGEST_KEY = 2**62
@@ -113,12 +114,21 @@ class UnitCounts:
         return self
 
     def refuse_rare(self, level: str) -> None:
-        """Raises UndefinedStatistic where the level is nominal, and annotators agree on fewer than two units on any but
-        one value: how far they agree on the others is a guess then.
+        """Raises UndefinedStatistic where almost all agreement is on one value: how far annotators agree on the others
+        is a guess then.
+
+        On nominal scales two units need agreement on another value, on other scales two ratings other than the most
+        common one, which need not be the same: two annotators rarely choose the same point of a long scale.
         """
-        agreed = self.weights @ (self.counts >= 2).astype(float)
-        if level == "nominal" and agreed.sum() - agreed.max(initial=0) < 2:
-            raise UndefinedStatistic(ONE_VALUE)
+        if level == "nominal":
+            agreed = self.weights @ (self.counts >= 2).astype(float)
+            if agreed.sum() - agreed.max(initial=0) < 2:
+                raise UndefinedStatistic(ONE_VALUE)
+            return
+        common = int(np.argmax(self.weights @ self.counts))
+        others = self.sizes - self.counts[:, [common]].toarray().ravel()
+        if self.weights[others >= 2].sum() < 2:
+            raise UndefinedStatistic(RARELY_OTHERS)
 
     def spread(self, numeric: np.ndarray) -> np.ndarray:
         """(P,) sum of squared deviations from the unit's mean, value v counted as numeric[v]."""
