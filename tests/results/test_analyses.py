@@ -218,11 +218,14 @@ def test_exclusions_that_decide_a_conclusion_come_first():
     first = findings(each)[0]
     assert first.kind == "exclusions"
     assert first.sentence == (
-        "Criterion 1: System 2 against System 1 is clear here, and not clear with excluded annotators."
+        "Criterion 1: System 2 against System 1 is clear here, and turned around for these annotators only with "
+        "excluded annotators."
     )
     with_them = analysis(each.frame, with_excluded=True)
     assert with_them.n_annotators == 15
-    assert findings(with_them)[0].sentence.endswith("is not clear here, and clear without excluded annotators.")
+    assert findings(with_them)[0].sentence.endswith(
+        "is clear for these annotators only here, and turned around without excluded annotators."
+    )
 
 
 def test_exclusions_decide_also_among_few_annotators():
@@ -245,9 +248,10 @@ def with_a_taste(some: int) -> pd.DataFrame:
 
 
 def test_exclusions_that_alone_make_systems_equal_are_reported():
-    rows = with_a_taste(2)
+    rows = with_a_taste(1)
+    rows.loc[(rows["annotator"] == "P-1") & (rows["system"] == 2), "value"] -= 1.2
     rows["excluded"] = rows["annotator"].isin(["P-0", "P-1"])
-    margin = StudySettings(preregistration=Preregistration(margins={"c1": 0.3}))
+    margin = StudySettings(preregistration=Preregistration(margins={"c1": 0.2}))
     frame = dataclasses.replace(make_frame(likert_rubric(), rows), settings=margin)
     first = findings(analysis(frame))[0]
     assert (first.kind, first.sentence) == (
@@ -259,6 +263,23 @@ def test_exclusions_that_alone_make_systems_equal_are_reported():
     assert other.endswith("is not shown to be equal here, and practically equal without excluded annotators.")
 
 
+@pytest.mark.parametrize(("excluded_taste", "with_them"), [(-2.5, "turned around"), (-1.3, "not clear")])
+def test_exclusions_that_decide_what_holds_here_are_reported(excluded_taste, with_them):
+    """With a difference that is clear for these annotators only, "this changes no conclusion" stood in reports."""
+    random = np.random.default_rng(2)
+    item, annotator, system = (grid.ravel() for grid in np.indices((80, 10, 2)))
+    taste = np.array([excluded_taste] * 2 + [0.5, 0.0, 0.1, -1.4, 1.6, 1.1, 0.1, 0.9])
+    value = 4 + random.normal(0, 1, 80)[item] + taste[annotator] * system + random.normal(0, 0.8, len(item))
+    columns = {"annotator": np.char.add("P-", annotator.astype(str)), "item": np.char.add("i", item.astype(str))}
+    rows = pd.DataFrame({**columns, "system": system + 1, "criterion": "c1", "value": np.clip(np.round(value), 1, 7)})
+    rows["excluded"] = annotator < 2
+    first = findings(analysis(make_frame(likert_rubric(), rows)))[0]
+    assert first.sentence == (
+        "Criterion 1: System 2 against System 1 is clear for these annotators only here, and "
+        f"{with_them} with excluded annotators."
+    )
+
+
 def test_exclusions_that_make_groups_differ_are_reported():
     rows = with_a_taste(7)
     rows["excluded"] = rows["annotator"].isin(["P-5", "P-6"])
@@ -266,8 +287,8 @@ def test_exclusions_that_make_groups_differ_are_reported():
     frame = dataclasses.replace(make_frame(likert_rubric(), rows), settings=StudySettings(annotator_groups=groups))
     sentences = [finding.sentence for finding in findings(analysis(frame)) if finding.kind == "exclusions"]
     assert (
-        "Criterion 1: System 2 against System 1, fans against others, is clear here, and not clear with excluded "
-        "annotators."
+        "Criterion 1: System 2 against System 1, fans against others, is clear here, and clear for these annotators "
+        "only with excluded annotators."
     ) in sentences
 
 

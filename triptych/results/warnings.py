@@ -132,8 +132,9 @@ def _turned(
         if conclusion == conclusion_there:
             continue
         here_words, there_words = conclusion.beside(conclusion_there), conclusion_there.beside(conclusion)
-        if conclusion.higher and conclusion_there.higher and conclusion.higher != conclusion_there.higher:
-            there_words = "turned around"
+        if conclusion.sign * conclusion_there.sign < 0:
+            only = "" if conclusion_there.higher or conclusion.here_only else " for these annotators only"
+            there_words = f"turned around{only}"
         pair = f"{analysis.name(difference.system)} against {analysis.name(difference.baseline)}"
         groups = f", {place[-1]}," if place[-1] else ""
         sentence = f"{pair}{groups} is {here_words} here, and {there_words} {without}."
@@ -142,18 +143,29 @@ def _turned(
 
 @dataclass(frozen=True)
 class _Conclusion:
-    """What the tests say of a difference. higher: the sign of a clear difference, else 0; equal: practically equal."""
+    """What the tests say of a difference.
+
+    higher: the sign of a clear difference, else 0; here_only: of one that is clear for these annotators but not for
+    others like them; equal: practically equal.
+    """
 
     higher: int
+    here_only: int
     equal: bool
+
+    @property
+    def sign(self) -> int:
+        return self.higher or self.here_only
 
     def beside(self, other: _Conclusion) -> str:
         """This conclusion in words that differ from those of the other one."""
         if self.higher:
             return "both clear and practically equal" if self.equal else "clear"
+        if self.here_only != other.here_only and self.here_only:
+            return "clear for these annotators only"
         if self.equal:
             return "practically equal"
-        return "not clear" if other.higher else "not shown to be equal"
+        return "not shown to be equal" if other.sign == self.sign else "not clear"
 
 
 def _conclusions(
@@ -163,18 +175,19 @@ def _conclusions(
     clear = clear_of_criteria(analysis.contrasts)
     every: dict[tuple[str, int, int, str], tuple[TestedDifference, _Conclusion]] = {}
     for contrast in analysis.contrasts:
-        conclusion = _Conclusion(_sign(contrast) if contrast in clear else 0, contrast.equal)
+        conclusion = _concluded(contrast, contrast in clear, contrast.equal)
         every[contrast.criterion, contrast.system, contrast.baseline, ""] = contrast, conclusion
     between = [of for of in analysis.group_differences if of.other]
     clear_between = clear_of_criteria(between)
     for of in between:
-        conclusion = _Conclusion(_sign(of) if of in clear_between else 0, False)
+        conclusion = _concluded(of, of in clear_between, False)
         every[of.criterion, of.system, of.baseline, of.place] = of, conclusion
     return every
 
 
-def _sign(difference: TestedDifference) -> int:
-    return 0 if isinstance(difference.difference, Undefined) else int(np.sign(difference.difference.mean))
+def _concluded(of: TestedDifference, is_clear: bool, equal: bool) -> _Conclusion:
+    sign = 0 if isinstance(of.difference, Undefined) else int(np.sign(of.difference.mean))
+    return _Conclusion(sign if is_clear else 0, sign if of.clear_here and not is_clear else 0, equal)
 
 
 def _single_annotators(analysis: StudyAnalysis) -> Iterator[Finding]:
