@@ -136,7 +136,7 @@ def test_sets_of_different_size_are_a_matter_of_method(left):
     study = analysis(make_frame(BEST_RUBRIC, rows.sample(frac=left, random_state=1, ignore_index=True)))
     sentences = [sentence for sentence in statistics(study, Book.of(study)) if "sets of different size" in sentence]
     assert len(sentences) == (left < 1)
-    assert all("for differences under Winner, the mean of all sets" in sentence for sentence in sentences)
+    assert all("for differences under Winner, the mean of the annotator's sets" in sentence for sentence in sentences)
 
 
 def test_an_annotator_alone_gets_no_word_of_holm_or_agreement():

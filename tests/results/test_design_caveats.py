@@ -194,6 +194,19 @@ def test_without_preferences_no_system_wins_in_sets_of_different_size():
     assert model == UNEQUAL_SETS
 
 
+def test_ticking_more_in_larger_sets_favours_no_system():
+    """Half of the annotators tick one response and mostly see two, half tick everything and mostly see three."""
+    rows: list[dict[str, Any]] = []
+    for item, who in np.ndindex(24, 6):
+        ticks_all = who >= 3
+        shown = (1, 2, 3) if ((item + who) % 4 > 0) == ticks_all else (1, 2)
+        best = shown[(item // 4) % len(shown)]
+        named = {"annotator": f"P-{who}", "item": f"i{item}", "criterion": "winner"}
+        rows += [{**named, "system": system, "value": float(ticks_all or system == best)} for system in shown]
+    contrasts = analysed(make_frame(BEST_RUBRIC, rows)).contrasts_of("winner")
+    assert [contrast.difference.mean for contrast in contrasts] == pytest.approx([0, 0, 0], abs=0.005)
+
+
 def test_equal_sets_keep_their_shares_where_none_is_picked():
     """Two of three are shown, and the first is picked wherever it is shown; without it nobody picks any."""
     rows: list[dict[str, Any]] = []

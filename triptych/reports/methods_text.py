@@ -364,7 +364,7 @@ def _models(analysis: StudyAnalysis) -> Iterator[str]:
     if unequal:
         yield (
             f"Systems were shown in sets of different size: for differences under {joined_words(unequal)}, the mean of "
-            "all sets of the same size was subtracted from each choice."
+            "the annotator's sets of the same size was subtracted from each choice."
         )
     fitted = [fit.criterion for fit in analysis.ordinal_models if isinstance(fit.model, ProportionalOdds)]
     if fitted:

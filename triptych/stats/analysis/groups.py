@@ -115,10 +115,7 @@ def _fit_by_group(ratings: Ratings, names: Sequence[str], groups: Mapping[str, s
     )
     of_rating = group_of[grouped.annotator] if len(grouped) else np.zeros(0, dtype=object)
     items, systems = (_labels(of_rating, column) for column in (grouped.item, grouped.system))
-    values = np.zeros(len(grouped))
-    for own in (of_rating == group for group in set(of_rating)):
-        values[own] = grouped.take(own).beyond_chance
-    return or_undefined(CrossedEffects.build, values, items, grouped.annotator, systems, grouped.group)
+    return or_undefined(CrossedEffects.build, grouped.beyond_chance, items, grouped.annotator, systems, grouped.group)
 
 
 def _labels(groups: np.ndarray, codes: np.ndarray) -> np.ndarray:

@@ -119,13 +119,17 @@ class Ratings:
 
     @property
     def beyond_chance(self) -> np.ndarray:
-        """(n,) numbers to compare systems by; for *best*, minus the mean over sets as large: a half in sets of two."""
+        """(n,) numbers to compare systems by; for *best*, minus the mean over the annotator's sets as large.
+
+        If everyone chooses one response, that is a half in sets of two.
+        """
         if self.variable.kind != "best" or not len(self):
             return self.number
         place, rated = np.unique(self.sets, return_inverse=True)[1], ~np.isnan(self.number)
         size = np.bincount(place[rated], minlength=place.max() + 1)[place]
-        chosen, shown = (np.bincount(size[rated], of, size.max() + 1) for of in (self.number[rated], None))
-        return self.number - (chosen / np.maximum(shown, 1))[size]
+        alike = self.annotator.astype(np.int64) * (size.max() + 1) + size
+        chosen, shown = (np.bincount(alike[rated], of, alike.max() + 1) for of in (self.number[rated], None))
+        return self.number - (chosen / np.maximum(shown, 1))[alike]
 
     def take(self, at: np.ndarray) -> Self:
         """The selected ratings; at: row numbers or truth values."""
