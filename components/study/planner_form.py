@@ -148,7 +148,7 @@ def choose_aim(basis: Basis, slug: str, systems: Sequence[str]) -> Aim:
 def solutions(plan: Plan, aim: Aim, basis: Basis, slug: str, draft: bool) -> bool:
     """Items or annotators needed for 80 % power, and the power to show equality; whether to preregister the plan."""
     if aim.margin:
-        chance = equal(plan, aim.margin, scatter_of(plan, basis.components))
+        chance = equal(plan, aim.margin, scatter_of(plan, basis, 0))
         words = chance.reason if isinstance(chance, Undefined) else percent(chance)
         st.text(f"Chance to show equal systems practically equal within ±{aim.margin:g} {basis.scale.unit}: {words}")
     with st.container(horizontal=True):

@@ -51,7 +51,7 @@ def planning(study: Study | None, bases: list[Basis], shape: Shape) -> None:
     basis = planner_form.choose_basis(bases, slug, shape.scales)
     plan = planner_form.choose_plan(study, slug, len(shape.systems), shape.criteria)
     aim = planner_form.choose_aim(basis, slug, shape.systems)
-    scatter = planner.scatter_of(plan, basis.components)
+    scatter = planner.scatter_of(plan, basis, aim.shift)
     paid = planner.pay_per_hour(study, basis.seconds) if study and basis.seconds else None
     effort = planner_form.choose_effort(basis, paid, currency, slug)
     try:

@@ -182,9 +182,22 @@ def test_a_pilot_leaves_open_how_many_items_are_needed():
 
 
 def test_groups_of_items_take_half_of_the_items_tastes():
-    scatter = planner.scatter_of(Plan(50, 2, 8, group=5), SOME)
+    basis = planner.Basis("Tone", SOME, PlannedScale(4))
+    scatter = planner.scatter_of(Plan(50, 2, 8, group=5), basis, 1)
     assert scatter.item == scatter.group == pytest.approx(SOME.item * 0.5**0.5)
-    assert planner.scatter_of(Plan(50, 2, 8), SOME) == SOME
+    assert planner.scatter_of(Plan(50, 2, 8), basis, 1) == SOME
+
+
+@pytest.mark.parametrize(
+    ("share", "shift", "ratio"), [(0.03, 5, 0.0736 / 0.0291), (0.97, -5, 0.0736 / 0.0291), (0.5, 12, 1)]
+)
+def test_shares_scatter_as_widely_as_the_planned_ones(share, shift, ratio):
+    """A pilot in which an answer is rare promised more than a study found: one that is less rare scatters more."""
+    basis = planner.Basis("Flag", SOME, PlannedScale(100, share=True), mean_share=share)
+    scatter = planner.scatter_of(Plan(50, 2, 8), basis, shift)
+    assert scatter.residual == pytest.approx(SOME.residual * ((1 + ratio) / 2) ** 0.5)
+    assert scatter.annotator == pytest.approx(SOME.annotator * ((1 + ratio**2) / 2) ** 0.5)
+    assert planner.scatter_of(Plan(50, 2, 8), basis, 0) == SOME
 
 
 def test_a_plan_is_stated_in_words():

@@ -72,16 +72,17 @@ FIVE_POINTS = PlannedScale(4)
 class Basis:
     """The source of a plan's variance components, for one criterion.
 
-    components: of a paired difference, in points of the scale. seconds: median active seconds of an annotation, None if
-    unknown. mean_difference: between two systems of that round in points, None for a preset and while results are
-    interim. pilots: the paired differences of all pairs of systems from which the components are estimated, empty for a
-    preset.
+    components: of a paired difference, in points of the scale. seconds: mean active seconds of an annotation, None if
+    unknown. mean_share: of all systems, 0 to 1, None for points and presets. mean_difference: between two systems of
+    that round in points, None for a preset and while results are interim. pilots: the paired differences of all pairs
+    of systems from which the components are estimated, empty for a preset.
     """
 
     title: str
     components: Components
     scale: PlannedScale
     seconds: float | None = None
+    mean_share: float | None = None
     mean_difference: float | None = None
     pilots: tuple[Pilot, ...] = field(default=(), compare=False, repr=False)
 
@@ -144,9 +145,9 @@ def bases(session: Session, study: Study) -> tuple[Basis, ...]:
 
 
 def _bases(analysis: StudyAnalysis, study_round: str) -> Iterator[Basis]:
-    seconds = analysis.work["active_seconds"]
-    measured = seconds[seconds > 0]
-    median = float(measured.median()) if len(measured) else None
+    active = analysis.work["active_seconds"]
+    measured = active[active > 0]
+    seconds = float(measured.mean()) if len(measured) else None
     for ratings in analysis.ratings:
         contrasts = _estimated(analysis.contrasts_of(ratings.criterion.key))
         pilots = tuple(_pilots(ratings, contrasts))
@@ -156,7 +157,8 @@ def _bases(analysis: StudyAnalysis, study_round: str) -> Iterator[Basis]:
             apart = scale.points * float(np.mean([abs(estimate.mean) for _, estimate in contrasts]))
             title = f"{ratings.criterion.title} ({study_round} round)"
             shown = None if analysis.collection.interim else apart
-            yield Basis(title, components.on_scale(scale.points), scale, median, shown, pilots)
+            share = float(np.nanmean(ratings.number)) if scale.share else None
+            yield Basis(title, components.on_scale(scale.points), scale, seconds, share, shown, pilots)
 
 
 def _scale_of(criterion: Criterion) -> PlannedScale:
@@ -213,7 +215,7 @@ def chance_between(basis: Basis, plan: Plan, shift: float) -> Between | None:
 
 def _quantiles(basis: Basis, plan: Plan, shift: float) -> tuple[Components, Components] | None:
     """The resampled components with the lowest and the highest power, without the tails."""
-    draws = [scatter_of(plan, components) for components in resampled(basis)]
+    draws = [scatter_of(plan, basis, shift, components) for components in resampled(basis)]
     if not draws:
         return None
     ranked = sorted(draws, key=lambda components: power(plan, shift, components).share)
@@ -221,9 +223,25 @@ def _quantiles(basis: Basis, plan: Plan, shift: float) -> tuple[Components, Comp
     return low, high
 
 
-def scatter_of(plan: Plan, components: Components) -> Components:
+def scatter_of(plan: Plan, basis: Basis, shift: float, resampled: Components | None = None) -> Components:
     """The variance components of a plan, including group tastes if its items are grouped."""
+    components = resampled or basis.components
+    if basis.mean_share is not None:
+        components = _widened(components, basis.mean_share, shift / basis.scale.points)
     return in_groups(components) if plan.group > 1 else components
+
+
+def _widened(components: Components, share: float, shift: float) -> Components:
+    """Components of two shares of which one is `shift` from a pilot's mean, on the side where shares scatter more.
+
+    The variance p (1 - p) of an answer is noise; equal tastes in log odds move a share in proportion to p (1 - p).
+    """
+    if not 0 < share < 1:
+        return components
+    other = max(shifted * (1 - shifted) for shifted in (share - shift, share, share + shift))
+    ratio = other / (share * (1 - share))
+    noise, tastes = math.sqrt((1 + ratio) / 2), math.sqrt((1 + ratio**2) / 2)
+    return replace(components.on_scale(tastes), residual=noise * components.residual)
 
 
 @dataclass(frozen=True)
@@ -325,7 +343,7 @@ def advise(plan: Plan, shift: float, components: Components) -> Advice:
 def solve(basis: Basis, plan: Plan, shift: float, what: str = "items") -> Needed:
     """The items, or as `what` says the annotators, with which a plan shows a shift with 80 % power."""
     needed = items_needed if what == "items" else annotators_needed
-    count = needed(plan, shift, scatter_of(plan, basis.components))
+    count = needed(plan, shift, scatter_of(plan, basis, shift))
     scatter = _quantiles(basis, plan, shift)
     if scatter is None:
         return Needed(count)

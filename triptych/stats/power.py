@@ -356,7 +356,7 @@ def more(count: int) -> int:
 
 
 def effort(plan: Plan, seconds: float, pay_per_hour: float, extra_hours_each: float = 0.0) -> Effort:
-    """Hours and cost from the median active seconds of an annotation.
+    """Hours and cost from the mean active seconds of an annotation.
 
     extra_hours_each: training and reading the guideline.
 

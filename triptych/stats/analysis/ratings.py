@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..agreement import Level
+from ..columns import Floats
 from ..undefined import Undefined
 
 NO_ORDER = Undefined("Not defined: the options have no order.")
@@ -129,7 +130,8 @@ class Ratings:
         size = np.bincount(place[rated], minlength=place.max() + 1)[place]
         alike = self.annotator.astype(np.int64) * (size.max() + 1) + size
         chosen, shown = (np.bincount(alike[rated], of, alike.max() + 1) for of in (self.number[rated], None))
-        return self.number - (chosen / np.maximum(shown, 1))[alike]
+        numbers: Floats = self.number - (chosen / np.maximum(shown, 1))[alike]
+        return numbers
 
     def take(self, at: np.ndarray) -> Self:
         """The selected ratings; at: row numbers or truth values."""
