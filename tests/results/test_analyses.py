@@ -39,6 +39,7 @@ from triptych.rubric.answers import letter
 from triptych.stats.analysis.annotators import NO_TIMES
 from triptych.stats.analysis.listing import response
 from triptych.stats.analysis.ratings import NO_ORDER
+from triptych.stats.effects import PositionEffect
 from triptych.stats.undefined import Undefined
 from triptych.storage import database
 from triptych.storage.models import Item, Kind, Role, StudyState
@@ -431,6 +432,17 @@ def test_filters_hold_for_every_number():
     alone = analysis(frame, annotators=frozenset({"P-1"}))
     assert (alone.n_annotators, len(alone.annotators)) == (1, 1)
     assert alone.agreement[0].table == Undefined("No item was rated by two annotators.")
+
+
+@pytest.mark.parametrize(("second", "reported"), [(0.03, ["Criterion 2"]), (0.2, [])])
+def test_places_on_screen_are_tested_over_all_criteria(monkeypatch, second, reported):
+    """With six criteria, one of them had an effect of the place by chance in every fourth study."""
+    each = analysis(crossed(20, 3, 2, criteria=3))
+    effect = next(of for of in each.positions.values() if isinstance(of, PositionEffect))
+    p = {"c1": 0.04, "c2": second / 3, "c3": 0.9}
+    monkeypatch.setitem(each.__dict__, "positions", {key: dataclasses.replace(effect, p=p[key]) for key in p})
+    sentences = [finding.sentence for finding in findings(each) if finding.kind == "order on screen"]
+    assert [sentence.partition(":")[0] for sentence in sentences] == reported
 
 
 def test_a_missing_option_that_matters_is_reported():

@@ -20,8 +20,8 @@ from triptych.stats.numbers import written
 
 MOST_POINTS = 21
 APPROXIMATE = (
-    "Intervals of single means are approximate: in simulations with five annotators or more they cover 92 to 97 %. "
-    "Compare systems by their differences."
+    "Intervals of single means are approximate: in simulations with five annotators or more they cover 92 to 97 %, "
+    "those of rare answers less. Compare systems by their differences."
 )
 
 FEW_APPROXIMATE = "Intervals of single means are approximate. Compare systems by their differences."

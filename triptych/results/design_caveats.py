@@ -24,7 +24,7 @@ from triptych.study.lint.candidates import grouped_ids
 MISSING_GAP = 0.05  # difference of two systems' shares of missing ratings that may affect a comparison
 SINGLE_SHARE = 0.5  # share of annotations with one response, above which responses count as rated one at a time
 EQUAL_WORK = 0.75  # effective number of annotators / their number; below it, work is shared unequally
-TOO_OFTEN = "differences are called clear two to three times too often"
+TOO_OFTEN = "differences are called clear several times too often"
 
 
 def ungrouped(analysis: StudyAnalysis, texts: Texts) -> Iterator[Finding]:

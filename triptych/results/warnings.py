@@ -31,6 +31,7 @@ from triptych.stats.coefficients import BANDS
 from triptych.stats.diagnostics import MISSING_SHARE
 from triptych.stats.effects import PositionEffect
 from triptych.stats.intervals import ENOUGH_ANNOTATORS
+from triptych.stats.multiplicity import adjusted
 from triptych.stats.numbers import counted, joined_words, p_words, written
 from triptych.stats.undefined import Undefined
 
@@ -370,8 +371,11 @@ def _people(analysis: StudyAnalysis) -> Iterator[Finding]:
 
 
 def _place(analysis: StudyAnalysis) -> Iterator[Finding]:
-    for criterion, effect in analysis.positions.items():
-        if isinstance(effect, PositionEffect) and effect.p < CLEAR:
+    """Effects of the place on screen, adjusted (Holm) over the criteria that have one."""
+    effects = {key: effect for key, effect in analysis.positions.items() if isinstance(effect, PositionEffect)}
+    tests = adjusted((None, effect.p) for effect in effects.values())
+    for (criterion, effect), test in zip(effects.items(), tests, strict=True):
+        if test.holm is not None and test.holm < CLEAR:
             sentence = f"{analysis.title(criterion)}: the place on screen matters. {effect.sentence}"
             yield Finding(30, "order on screen", sentence, Filters(criteria=frozenset({criterion})))
 
