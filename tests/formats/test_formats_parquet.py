@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import io
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -10,6 +12,8 @@ import pytest
 
 from triptych.errors import ImportRefused
 from triptych.formats import read_items
+from triptych.formats.model import Json
+from triptych.formats.ratings import read_ratings
 
 NUMBERS = pa.array([1, 2])
 TWO_FIELDS = pa.StructArray.from_arrays([NUMBERS, NUMBERS], ["score", "score"])
@@ -30,3 +34,50 @@ def test_a_parquet_file_with_one_name_twice_is_refused(columns: list[pa.Array], 
 
     with pytest.raises(ImportRefused, match=reason):
         read_items(file.getvalue(), "items.parquet")
+
+
+def ratings_file(**columns: pa.Array | list[str]) -> bytes:
+    """Two annotators' ratings of one response, as Parquet."""
+    file = io.BytesIO()
+    usual = {"item_id": ["1", "1"], "system": ["A", "A"], "annotator": ["ann", "bob"]}
+    pq.write_table(pa.table({**usual, **columns}), file)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("values", "read"),
+    [
+        (pa.array([Decimal("3.00"), Decimal("4.50")], pa.decimal128(4, 2)), ["3", "4.5"]),
+        (pa.array([Decimal(10), None], pa.decimal256(60, 0)), ["10"]),
+        (pa.array([b"good", "schön".encode()]), ["good", "schön"]),
+        (pa.array([float("inf"), float("nan")]), ["inf"]),
+    ],
+    ids=["decimal", "long decimal", "binary text", "infinite"],
+)
+def test_values_of_every_readable_type_are_read(values: pa.Array, read: list[Json]) -> None:
+    ratings = read_ratings(ratings_file(fluency=values), "ratings.parquet")
+
+    assert [rating.value for rating in ratings.ratings] == read
+
+
+def test_systems_stored_as_decimals_are_kept_apart() -> None:
+    systems = pa.array([Decimal(1), Decimal(2)], pa.decimal128(3, 0))
+
+    ratings = read_ratings(ratings_file(system=systems, fluency=["4", "5"]), "ratings.parquet")
+
+    assert [rating.system for rating in ratings.ratings] == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (pa.array([dt.timedelta(seconds=4), None]), "timedelta"),
+        (pa.array([b"4", b"\xff"]), "bytes"),
+        (pa.array([[("score", 4)], None], pa.map_(pa.string(), pa.int64())), "tuple"),
+        (pa.array([{"score": b"\xff"}, None]), "bytes"),
+    ],
+    ids=["duration", "bytes", "map", "bytes in an object"],
+)
+def test_a_column_that_cannot_be_read_is_refused(values: pa.Array, kind: str) -> None:
+    with pytest.raises(ImportRefused, match=f"Column 'fluency' has values of the type {kind}, which cannot be"):
+        read_ratings(ratings_file(adequacy=["4", "5"], fluency=values), "ratings.parquet")

@@ -7,6 +7,7 @@ import io
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from typing import Any
 
 from triptych.errors import ImportRefused, NothingToImport
@@ -22,7 +23,7 @@ from triptych.formats.model import (
     Record,
     Source,
 )
-from triptych.formats.values import NumberText
+from triptych.formats.values import NumberText, UnfitValueError
 
 MAX_INFLATED = 200 * 2**20
 ROWS_PER_BATCH = 5_000
@@ -111,31 +112,62 @@ def _rows(file: Any) -> Iterator[JsonObject]:
     for batch in file.iter_batches(ROWS_PER_BATCH):
         size += sum(_bytes_of(column) for column in batch.columns)
         _refuse_inflated(size)
-        columns = [_values_of(column) for column in batch.columns]
+        names = batch.schema.names
+        columns = [_column(name, column) for name, column in zip(names, batch.columns, strict=True)]
         for row in zip(*columns, strict=True):
-            yield {name: _value(value) for name, value in zip(batch.schema.names, row, strict=True)}
+            yield dict(zip(names, row, strict=True))
 
 
-def _values_of(column: Any) -> list[Any]:
-    """A column's values; rows with the same text share it."""
+def _column(name: str, column: Any) -> list[Json]:
+    """The values of a column. Raises ImportRefused with its name."""
+    try:
+        return _values_of(column)
+    except UnfitValueError as error:
+        raise ImportRefused(
+            f"Column '{name}' has values of the type {error}, which cannot be read. "
+            "Save them as text or numbers, or leave the column out."
+        ) from error
+
+
+def _values_of(column: Any) -> list[Json]:
+    """A column's values; rows with the same text share it. Raises as `_value`."""
     if not hasattr(column, "dictionary"):
-        return list(column.to_pylist())
+        return list(map(_value, column.to_pylist()))
     if len(column.dictionary) > len(column):  # the dictionary belongs to a whole group of rows
-        return list(column.dictionary_decode().to_pylist())
-    texts = column.dictionary.to_pylist()
+        return list(map(_value, column.dictionary_decode().to_pylist()))
+    texts = list(map(_value, column.dictionary.to_pylist()))
     return [None if number is None else texts[number] for number in column.indices.to_pylist()]
 
 
 def _value(value: object) -> Json:
-    """Values as from `json_files`: numbers as written, times in ISO 8601; NaN is null."""
+    """Values as from `json_files`: numbers as written, times in ISO 8601; NaN is null.
+
+    Raises UnfitValueError, with the type, for what has no counterpart there, such as a duration or a picture's bytes.
+    """
     if isinstance(value, dict):
         return {str(name): _value(inside) for name, inside in value.items()}
     if isinstance(value, list):
         return [_value(inside) for inside in value]
-    if isinstance(value, float) and math.isfinite(value):
-        return NumberText(int(value) if value.is_integer() and abs(value) < 2**53 else repr(value))
-    if isinstance(value, int) and not isinstance(value, bool):
+    if value is None or isinstance(value, str | bool):
+        return value
+    if isinstance(value, float):
+        is_whole = value.is_integer() and abs(value) < 2**53
+        return None if math.isnan(value) else NumberText(int(value) if is_whole else repr(value))
+    if isinstance(value, Decimal):
+        digits = format(value, "f")
+        return NumberText(digits.rstrip("0").rstrip(".") if "." in digits else digits)
+    if isinstance(value, int):
         return NumberText(value)
     if isinstance(value, dt.date | dt.time):
         return value.isoformat()
-    return value if isinstance(value, str | bool) else None
+    if isinstance(value, bytes):
+        return _text_in(value)
+    raise UnfitValueError(type(value).__name__)
+
+
+def _text_in(value: bytes) -> str:
+    """A text that was stored as bytes, as some databases do."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError as error:
+        raise UnfitValueError("bytes") from error
