@@ -198,6 +198,27 @@ def test_ratings_and_rubrics_are_read_from_a_pipe(run):
     assert run("rubric", "check", "-", piped="criteria: [")[0] == 2
 
 
+def test_an_import_lists_what_is_left_out_of_each_file(run, tmp_path):
+    ratings, items, mapping = (tmp_path / name for name in ("ratings.csv", "items.csv", "roles.json"))
+    rows = ["a,9,s,ann,4,main,tea", "b,,s,ann,,main,tea", "b,,s,bob,5,training,tea"]
+    ratings.write_text("\n".join(["item_id,,system,annotator,fluency,purpose,mood", *rows]))
+    items.write_text("item_id,,context,cand:s\na,9,Why?,So\nb,,When?,Now\n")
+    mapping.write_text('{"roles": {"mood": "ignore"}}')
+    words = ("study", "import-ratings", "L", "T", str(ratings), "--items", str(items), "--mapping", str(mapping))
+
+    code, output, _ = run(*words)
+
+    assert code == 0
+    assert {
+        "ratings.csv: Column 2 has text but no name; it was left out.",
+        "ratings.csv: 1 empty rating(s) are left out: what was not answered has no row.",
+        "ratings.csv: 1 rating(s) of training and tests are left out.",
+        "ratings.csv: Ignored columns or fields: mood.",
+        f"{items}: Column 2 has text but no name; it was left out.",
+    } <= set(output.splitlines())
+    assert "ratings.csv: Ignored columns or fields: mood." in json.loads(run(*words, "--json")[1])["problems"]
+
+
 @pytest.mark.parametrize("words", [("study", "import-ratings", "L", "T"), ("rubric", "check")], ids=" ".join)
 def test_no_more_of_a_file_is_read_than_allowed(run, tmp_path, words):
     """A file with a hole takes nothing in an archive and on the disk, and all of its size in memory."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from triptych.cli.files import items_from, name_of, read, rubric_text, write
 from triptych.errors import ImportRefused
 from triptych.exchange.import_ratings import asked_as_proposed, asked_by, proposed
-from triptych.formats.model import ItemFile
+from triptych.formats.model import ItemFile, Problem
 from triptych.formats.ratings import ARCHIVE, ENDINGS, archives, read_files
 from triptych.formats.ratings.assemble import Assembled, assemble
 from triptych.formats.ratings.model import FinishedRatings, RaterKind, in_group
@@ -31,8 +31,8 @@ def assembled_from(
     duplicates: Duplicates,
     encoding: str | None = None,
 ) -> Assembled:
-    """The study that the files would become. `items` is a path, `rubric` a path or key, `positive` as in
-    `_with_positive`.
+    """The study that the files would become, with the problems of each file. `items` is a path, `rubric` a path or key,
+    `positive` as in `_with_positive`.
 
     Raises ImportRefused for a file that cannot be read or has errors, InvalidRubric.
     """
@@ -49,7 +49,17 @@ def assembled_from(
         asked = asked_by(rubric_text(rubric), files)
     else:
         asked = asked_as_proposed(title, files, _with_positive(proposed(files), positive))
-    return assemble(files, asked, texts, duplicates)
+    assembled = assemble(files, asked, texts, duplicates)
+    of_files = [problem for file in files for problem in _problems_of(file.name, file)]
+    of_items = _problems_of(items, texts) if items and texts else ()
+    return replace(assembled, problems=(*of_files, *of_items, *assembled.problems))
+
+
+def _problems_of(name: str, file: FinishedRatings | ItemFile) -> Iterator[Problem]:
+    """What a lead sees of a file before the import, each with the file's name."""
+    yield from (replace(problem, file=name) for problem in file.problems)
+    if file.ignored:
+        yield Problem("note", None, None, f"Ignored columns or fields: {', '.join(file.ignored)}.", name)
 
 
 def _refuse_faulty(name: str, file: FinishedRatings | ItemFile) -> None:
