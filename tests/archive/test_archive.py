@@ -8,6 +8,7 @@ import io
 import random
 import re
 from contextlib import nullcontext
+from dataclasses import replace
 from html.parser import HTMLParser
 from unittest.mock import patch
 
@@ -322,6 +323,29 @@ def test_an_archive_tells_that_one_annotator_decides(sqlite_engine):
         page = archive_study(session, study, PLAIN, "given", "command line").files["results.html"].decode()
     assert "without one annotator the difference of System 2 and System 1 turns around" in page
     assert "2 findings about single annotators are left out." in page
+
+
+def test_results_of_a_system_called_like_an_annotator_stay(sqlite_engine):
+    called = {SYSTEMS[0]: "Annotator 1", SYSTEMS[1]: "Annotator 2"}
+    drafts = [
+        replace(
+            item,
+            candidates=tuple(replace(text, system=called.get(text.system, text.system)) for text in item.candidates),
+        )
+        for item in draft_items(2)
+    ]
+    with database.writing(sqlite_engine) as session:
+        study, lead, people = new_study(session, items=2, annotators=2, drafts=drafts)
+        for who in people * 2:
+            submit(session, study, who, full_answers())
+        lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
+        lifecycle.unblind(session, study, sure(lead))
+        results = rows(archive_study(session, study, PLAIN, "given", "command line"), "results.csv")
+
+    parts = {(row["part"], row["system"], row["baseline"]) for row in results if "Annotator" in row["system"]}
+    assert {("systems", name, "") for name in called.values()} <= parts
+    assert ("contrasts", "Annotator 1", "Annotator 2") in parts or ("contrasts", "Annotator 2", "Annotator 1") in parts
+    assert not {"annotators", "annotator pairs", "without annotator"} & {part for part, *_ in parts}
 
 
 def test_an_archive_of_a_complete_study_stays_complete_without_leavers(sqlite_engine):

@@ -46,6 +46,7 @@ from triptych.study.system_names import system_names
 
 ITEMS_PER_PAGE = 25
 UNFINISHED = "This study is not closed. Only finished studies can be archived: close it first."
+PARTS_OF_ANNOTATORS = ("annotators", "annotator pairs", "without annotator", "repeats", "judges")
 CONTENT_NOTES = {
     "index.html": "begin here",
     "results.html": "results over all annotators",
@@ -162,7 +163,8 @@ def _without_names(listed: Sequence[Finding], names: Sequence[str]) -> Iterator[
 
 
 def _is_about_one(number: Number, annotators: frozenset[str]) -> bool:
-    return number.system in annotators or number.baseline in annotators
+    # elsewhere, a system or group may have such a name
+    return number.part in PARTS_OF_ANNOTATORS and not annotators.isdisjoint((number.system, number.baseline))
 
 
 # Tables
