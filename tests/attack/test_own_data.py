@@ -14,6 +14,8 @@ from triptych.people.tokens import Scope, make
 from triptych.privacy import personal_data, withdrawal
 from triptych.storage.database import writing
 from triptych.storage.models import Access, PanelIdentity, Person, Role
+from triptych.study import plans
+from triptych.study.pairing import PlanLine
 from triptych.study.persons import Who
 
 
@@ -69,6 +71,20 @@ def test_no_lead_confirms_a_hidden_name_by_inviting_it(sqlite_engine, make_study
         assert invitations.invite_one(session, study, "Anna Q", "", Role.annotator, lead.pseudonym)
         made = workbooks.make_for_new(session, study, "Anna Q", 1, lead.pseudonym)
         assert made.pseudonym != anna.pseudonym
+
+
+def test_no_plan_confirms_a_name_in_a_demo_study(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        demo, _, (anna, _) = make_study(session, demo=True)
+        session.execute(update(Person).where(Person.id == anna.person_id).values(name="Anna Q"))
+        session.flush()
+
+        guessed = plans.check(session, demo, [PlanLine("anna q", "item-1")])
+        planned = plans.check(session, demo, [PlanLine(anna.pseudonym, "item-1")])
+
+    assert guessed.lines == ()
+    assert "'anna q' does not take part in this study" in str(guessed.problems[0])
+    assert [line.annotator for line in planned.lines] == [anna.pseudonym]
 
 
 def test_no_lead_reads_a_name_in_a_demo_study(sqlite_engine, make_study):

@@ -111,7 +111,8 @@ class _Roster:
 def _roster(session: Session, study: Study) -> _Roster:
     called: dict[str, list[str]] = defaultdict(list)
     for pseudonym, name in session.execute(_annotators(study)):
-        for word in dict.fromkeys([_folded(pseudonym), _folded(name or pseudonym)]):
+        shown = pseudonym if study.demo else name or pseudonym  # leads of a demo study see no names
+        for word in dict.fromkeys([_folded(pseudonym), _folded(shown)]):
             called[word].append(pseudonym)
     raters, others, lookalikes = raters_of(session, study), {}, Lookalikes()
     rows = select(Item.external_id, Item.purpose, Item.retired).where(Item.study_id == study.id)
