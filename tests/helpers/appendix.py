@@ -75,9 +75,8 @@ def analysed(table: pd.DataFrame, again: float = 0.3, **part):
     twice = replace(analysis.frame, ratings=pd.concat([first, second], ignore_index=True))
     places = rows.loc[rows["system"] > 0, ["item", "system"]].drop_duplicates().astype({"item": str})
     words = 5 + 7 * places["system"] % 11 + places["item"].str[5:].astype(int) % 4
-    return analysis, further_from(
-        analysis, twice, Texts(places.assign(words=words), {"item-0": 900, "item-1": 20}), readings(places)
-    )
+    contexts = pd.DataFrame({"item": ["item-0", "item-1"], "part": [0, 1], "words": [900, 20]})
+    return analysis, further_from(analysis, twice, Texts(places.assign(words=words), contexts), readings(places))
 
 
 def readings(places: pd.DataFrame) -> pd.DataFrame:

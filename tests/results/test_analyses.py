@@ -582,10 +582,10 @@ def test_longer_responses_that_please_show_in_the_effect_of_length():
     frame = crossed(items=30, annotators=4, gap=1.0)
     pieces = [(0, f"item-{i}", system, -1, 10 * system, 2 * system) for i in range(30) for system in (1, 2, 3)]
     columns = ["candidate", "item", "system", "turn", "characters", "words"]
-    defined = texts.Texts(pd.DataFrame(pieces, columns=columns), {f"item-{i}": 5 for i in range(30)})
+    defined = texts.Texts(pd.DataFrame(pieces, columns=columns), pd.DataFrame())
     (result,) = lengths(analysis(frame), defined)
     assert result.correlations.kendall.value > 0.5
-    (result,) = lengths(analysis(frame), texts.Texts(pd.DataFrame(columns=columns), {}))
+    (result,) = lengths(analysis(frame), texts.Texts(pd.DataFrame(columns=columns), pd.DataFrame()))
     assert result.correlations == Undefined("Not defined: the candidates have no text.")
 
 
@@ -616,17 +616,28 @@ def test_two_chinese_characters_are_a_word_to_read(marked, monkeypatch):
     session, study, _ = marked
     monkeypatch.setattr(texts, "_texts", {})
     session.execute(update(Item).values(context="语气轻松，与病人的担忧不符。"))
-    assert texts.texts_of(session, study).contexts == {"item-1": 6}
+    assert texts.texts_of(session, study).contexts["words"].tolist() == [6]
 
 
 def test_words_to_read_include_context_and_all_candidates(marked):
     session, study, frame = marked
     result = texts.texts_of(session, study)
-    assert result.contexts == {"item-1": 3}
-    assert result.reading == {"item-1": 3 + 3 * 9}
+    assert [*result.reading(frame.work).values()] == [3 + 3 * 9] * 2
     assert texts.texts_of(session, study) is result
     speeds = speeds_of(frame, Counted(), result)
     assert [(speed.n, speed.median, speed.unread) for speed in speeds] == [(1, 30.0, 0), (1, 30.0, 0)]
+
+
+def test_turns_that_an_annotator_read_before_are_not_read_again():
+    """With whole dialogues as contexts, careful people seemed faster than anyone can read."""
+    pieces = pd.DataFrame({"item": ["turn-1", "turn-2", "turn-3"], "words": [5, 5, 5]})
+    contexts = pd.DataFrame(
+        [(f"turn-{item}", part, 40) for item in (1, 2, 3) for part in range(item)], columns=["item", "part", "words"]
+    )
+    order = [("P-1", "turn-1"), ("P-1", "turn-2"), ("P-2", "turn-3"), ("P-2", "turn-1"), ("P-1", "turn-3")]
+    work = pd.DataFrame(order, columns=["annotator", "item"]).assign(assignment=range(5), submitted_at=range(5))
+    expected = {0: 45, 1: 45, 2: 125, 3: 5, 4: 45}
+    assert texts.Texts(pieces, contexts).reading(work.sample(frac=1, random_state=1)) == expected
 
 
 def test_texts_of_a_draft_are_those_of_its_present_items(sqlite_engine):
@@ -642,9 +653,10 @@ def test_texts_of_a_draft_are_those_of_its_present_items(sqlite_engine):
         seen = []
         for words in (9, 50):
             design.amend(session, study, Parts(items=items(words), replace_items=True), "", lead.pseudonym)
-            seen.append(texts.texts_of(session, study).reading)
+            seen.append(texts.texts_of(session, study).words)
         lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
-        assert [*seen, texts.texts_of(session, study).reading] == [{"item-1": 1 + 3 * words} for words in (9, 50, 50)]
+        seen.append(texts.texts_of(session, study).words)
+        assert [lengths.tolist() for lengths in seen] == [[words] * 3 for words in (9, 50, 50)]
 
 
 def test_the_largest_differences_of_many_systems_are_named():

@@ -19,7 +19,7 @@ from triptych.results.verdicts import standing
 from triptych.stats.analysis.study import UNEQUAL_SETS
 from triptych.study.settings import StudySettings
 
-NO_TEXTS = Texts(pd.DataFrame(), {})
+NO_TEXTS = Texts(pd.DataFrame(), pd.DataFrame())
 
 
 def analysed(frame: Frame) -> StudyAnalysis:

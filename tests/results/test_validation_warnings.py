@@ -18,7 +18,7 @@ from triptych.results.design_caveats import one_at_a_time, unequal_work, unevenl
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.texts import Texts
 
-NO_TEXTS = Texts(pd.DataFrame(), {})
+NO_TEXTS = Texts(pd.DataFrame(), pd.DataFrame())
 PAGE = Path(ROOT / "docs" / "validation.md").read_text(encoding="utf-8")
 
 

@@ -52,7 +52,7 @@ OWN_COLUMNS = {
     "beside": "Whether it is a judge's score, to be compared with the included ratings.",
     "words": "Words in the response; empty if it has no text.",
     "characters": "Length of the text in Unicode code points.",
-    "words_to_read": "Words in the item's context and all its responses.",
+    "words_to_read": "Words of the responses, and of the parts of the context that were new to the annotator.",
 }
 Tell = Callable[[float, str], None]
 OF_THEIR_OWN = {

@@ -96,15 +96,15 @@ def rating_rows(
         )
 
 
-def annotation_rows(analysis: StudyAnalysis, reading: Mapping[str, int]) -> Iterator[tuple[Cell, ...]]:
+def annotation_rows(analysis: StudyAnalysis, reading: Mapping[int, int]) -> Iterator[tuple[Cell, ...]]:
     """All finished annotations of the main work, with a mark whether their ratings count in this report.
 
-    reading: the number of words to read in each item.
+    reading: the number of words to read for each annotation.
     """
     counted, work = set(analysis.work["assignment"].tolist()), analysis.frame.work
     for row in work.assign(late=analysis.frame.after_unblinding(work)).sort_values("assignment").itertuples():
         marks = row.excluded, row.late, row.assignment in counted
-        yield (*_work(row), row.state, *map(int, marks), reading.get(row.item), *_time(row))
+        yield (*_work(row), row.state, *map(int, marks), reading.get(row.assignment), *_time(row))
 
 
 def highlight_rows(analysis: StudyAnalysis, readings: pd.DataFrame | None) -> Iterator[tuple[Cell, ...]]:

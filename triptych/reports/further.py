@@ -29,14 +29,14 @@ class Further:
 
     twice: repeated ratings, from triptych.results.twice_rated, None without any. words: length of each candidate, by
     (item, system). readings: who read which text and marked what, from triptych.texts.readings_of; None if the rubric
-    has no highlights. reading: number of words to read in each item. finals: of items with final values. numbers: the
+    has no highlights. reading: words to read for each annotation. finals: of items with final values. numbers: the
     analyses.
     """
 
     twice: StudyAnalysis | None = None
     words: pd.Series | None = None
     readings: pd.DataFrame | None = None
-    reading: dict[str, int] = field(default_factory=dict)
+    reading: dict[int, int] = field(default_factory=dict)
     finals: Mapping[str, FinalValue] = field(default_factory=dict)
     numbers: BesideRatings = BesideRatings()
 
@@ -74,7 +74,7 @@ def further_from(
         replace(analysis, frame=twice) if len(twice.ratings) else None,
         texts.words,
         readings,
-        texts.reading,
+        texts.reading(analysis.frame.work),
         finals or {},
         numbers,
     )

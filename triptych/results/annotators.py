@@ -29,7 +29,7 @@ def speeds_of(frame: Frame, counted: Counted, texts: Texts) -> tuple[Speed, ...]
     """How fast each annotator was."""
     work = counted_work(frame, counted)
     work = work[work["state"].isin(RATED)]
-    words = work["item"].astype(str).map(texts.reading).to_numpy(dtype=float)
+    words = work["assignment"].map(texts.reading(frame.work)).to_numpy(dtype=float)
     names = work["annotator"].astype(str).to_numpy(dtype=object)
     return reading_speeds(work["active_seconds"].to_numpy(dtype=float), words, names)
 

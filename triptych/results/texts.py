@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from sqlalchemy import Select, func, select
 from sqlmodel import Session
@@ -43,12 +44,13 @@ class Texts:
     """The texts of a study's main items.
 
     pieces: one row per candidate's text or, in a dialogue, per turn: candidate (its id), item, system (blind code),
-    turn (-1: no dialogue), characters (code points), words. A candidate without a text has no row. contexts: item →
-    words of its context. shared_contexts: number of items with the same context as another item.
+    turn (-1: no dialogue), characters (code points), words. A candidate without a text has no row. contexts: one row
+    per item and part of its context, which is a turn of a dialogue or all of it: item, part (a code; equal texts have
+    the same one), words. shared_contexts: number of items with the same context as another item.
     """
 
     pieces: pd.DataFrame
-    contexts: dict[str, int]
+    contexts: pd.DataFrame
     shared_contexts: int = 0
 
     @property
@@ -56,11 +58,19 @@ class Texts:
         """Words of each candidate, by (item, system)."""
         return self.pieces.groupby(["item", "system"])["words"].sum()
 
-    @property
-    def reading(self) -> dict[str, int]:
-        """Words to read in each item: its context and all its candidates."""
-        candidates = self.pieces.groupby("item")["words"].sum().to_dict()
-        return {item: words + candidates.get(item, 0) for item, words in self.contexts.items()}
+    def reading(self, work: pd.DataFrame) -> dict[int, int]:
+        """Words to read for each annotation: all responses, and what its annotator had not read of the context before.
+
+        work: assignment, annotator, item, submitted_at of each. In dialogues that are rated turn by turn, each item's
+        context repeats the turns of the items before it.
+        """
+        shown = work[["assignment", "annotator", "submitted_at"]].assign(item=work["item"].astype(str))
+        in_time = shown.sort_values("submitted_at", kind="stable")
+        new = in_time.merge(self.contexts, on="item").drop_duplicates(["annotator", "part"])
+        contexts = new.groupby("assignment")["words"].sum().to_dict()
+        responses = self.pieces.groupby("item")["words"].sum().to_dict()
+        rows = zip(shown["assignment"].tolist(), shown["item"].tolist(), strict=True)
+        return {assignment: contexts.get(assignment, 0) + responses.get(item, 0) for assignment, item in rows}
 
 
 _texts: dict[StudyName, tuple[str | None, Texts]] = {}
@@ -96,15 +106,18 @@ def _counted_texts(session: Session, study: Study) -> Texts:
         for turn, text in (enumerate(turn_text for _, turn_text in turns) if turns else ((WHOLE, whole or ""),))
         if text
     ]
-    contexts = dict(map(tuple, session.execute(select(Item.external_id, Item.context).where(*main))))
+    contexts = {item: [text] for item, text in session.execute(select(Item.external_id, Item.context).where(*main))}
     spoken = select(Item.external_id, Turn.text).join(Item, Item.id == Turn.item_id).where(*main)
     for item, text in session.execute(spoken.order_by(Turn.id)):
-        contexts[item] += f"\n{text}"
-    alike = Counter(text.strip().casefold() for text in contexts.values())
+        contexts[item].append(text)
+    alike = Counter("\n".join(texts).strip().casefold() for texts in contexts.values())
+    parts = pd.DataFrame([(item, text) for item, texts in contexts.items() for text in texts], columns=["item", "text"])
+    part, different = pd.factorize(parts["text"])
+    words = np.array([length_in_words(text) for text in different], dtype=int)
     columns = ["candidate", "item", "system", "turn", "characters", "words"]
     return Texts(
         pd.DataFrame(rows, columns=columns),
-        {item: length_in_words(text) for item, text in contexts.items()},
+        pd.DataFrame({"item": parts["item"], "part": part, "words": words[part]}),
         sum(count for text, count in alike.items() if text and count > 1),
     )
 
