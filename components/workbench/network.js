@@ -15,8 +15,9 @@ export const postTo = (route) => async (text, options = {}) => {
   const response = await fetch(new URL(route, document.baseURI), {
     method: "POST", headers: { ...HEADERS, "Accept-Language": language() }, credentials: "same-origin", body: text, ...options,
   });
-  // a proxy's error page is not JSON, but its status suffices
-  return { status: response.status, answer: await response.json().catch(() => null) };
+  // a proxy's page is not JSON: of an error the status suffices, and its sign-in page is no answer, whatever its status
+  const answer = await response.json().catch(() => null);
+  return { status: answer === null && response.ok ? 502 : response.status, answer };
 };
 
 /**

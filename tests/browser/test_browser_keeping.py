@@ -117,8 +117,11 @@ def test_a_network_outage_is_reported_and_recovered(app, page, context):
     assert present(stored(app, token(page)).draft)["ratings"] == {"A": {"fluency": 2}, "B": {"fluency": 3}}
 
 
-def test_a_draft_lost_on_its_way_survives_a_reload(app, page):
-    page.route(DRAFT, lambda route: route.abort())
+@pytest.mark.parametrize("instead", ["nothing", "a proxy's page"])
+def test_a_draft_lost_on_its_way_survives_a_reload(app, page, instead):
+    """Behind a single sign-on, a proxy answers with its sign-in page and status 200 once its own login has ended."""
+    sign_in_page = {"body": "Sign in at the university", "content_type": "text/html"}
+    page.route(DRAFT, lambda route: route.abort() if instead == "nothing" else route.fulfill(**sign_in_page))
     radio(page, "A:fluency", 2).check()
     expect(saved(page)).to_have_attribute("data-state", "waiting")
     page.unroute(DRAFT)
