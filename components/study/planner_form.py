@@ -197,7 +197,9 @@ def outlook(advice: Advice, effort: Effort, basis: Basis, currency: str) -> None
         st.metric("Cost", f"{effort.cost:,.0f} {currency}")
     between = chance_between(basis, plan.plan, plan.shift)
     pilot = ""
-    if between is not None and between.high is not None:
+    if isinstance(between, Undefined):
+        pilot = f" {between.reason}"
+    elif between is not None and between.high is not None:
         pilot = f" The pilot leaves open a chance from {percent(between.low)} to {percent(between.high)} (95 %)."
     say(f"{plan.sentence}{pilot} {advice.sentence}", "success" if plan.share >= GOOD_CHANCE else "info")
     if plan.plan.group > 1 and not basis.components.group:

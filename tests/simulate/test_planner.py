@@ -30,7 +30,7 @@ from triptych.simulate.planner import (
 )
 from triptych.stats.components import PRESETS, Components, Pilot
 from triptych.stats.power import Plan, effort, power
-from triptych.stats.undefined import UndefinedStatistic
+from triptych.stats.undefined import Undefined, UndefinedStatistic
 from triptych.storage import database
 from triptych.storage.models import Membership, Role
 from triptych.study.settings import changed, stored
@@ -173,12 +173,23 @@ def test_a_pilot_leaves_open_how_many_items_are_needed():
     analysis = analysed(crossed(40, 6, systems=2, points=21))
     basis = next(planner._bases(analysis, "pilot"))
     plan = Plan(60, 2, 8)
-    between = present(planner.chance_between(basis, plan, 0.8))
+    between = planner.chance_between(basis, plan, 0.8)
+    assert isinstance(between, planner.Between)
     assert between.low < power(plan, 0.8, basis.components).share < present(between.high)
     needed = planner.solve(basis, plan, 0.8)
     assert present(needed.between).low <= present(needed.count) <= present(present(needed.between).high)
     assert planner.chance_between(preset("high", PlannedScale(4)), plan, 0.8) is None
     assert planner.solve(preset("high", PlannedScale(4)), plan, 0.8).between is None
+
+
+def test_a_pilot_of_five_annotators_gives_a_reason():
+    """Intervals from so few held the true chance in 56 to 85 % of pilots of annotators with tastes."""
+    plan = Plan(60, 2, 8)
+    five, six = (next(planner._bases(analysed(crossed(20, people, systems=2)), "pilot")) for people in (5, 6))
+    assert isinstance(planner.chance_between(six, plan, 0.8), planner.Between)
+    refused = planner.chance_between(five, plan, 0.8)
+    assert isinstance(refused, Undefined) and "the pilot has 5 annotators" in refused.reason
+    assert planner.solve(five, plan, 0.8).between is None
 
 
 def test_groups_of_items_take_half_of_the_items_tastes():

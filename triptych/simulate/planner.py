@@ -41,6 +41,7 @@ from triptych.study.settings import settings_of
 from triptych.study.system_names import system_names
 
 RESAMPLES = 60  # of the pilot
+FEWEST_ANNOTATORS = 6  # of the pilot, for an interval: fewer do not show how much their tastes vary
 TAILS = (0.025, 0.975)
 PERCENT = 100
 FEWER = (0.5, 0.75)
@@ -97,7 +98,7 @@ class Between:
 
 @dataclass(frozen=True)
 class Needed:
-    """The items or annotators needed for 80 % power, and the uncertainty from the pilot."""
+    """The items or annotators needed for 80 % power, and the uncertainty from a pilot of enough annotators."""
 
     count: int | Undefined
     between: Between | None = None
@@ -198,23 +199,32 @@ def _pooled(pairs: Sequence[Components]) -> Components:
 @lru_cache(maxsize=64)
 def resampled(basis: Basis) -> tuple[Components, ...]:
     """Components estimated from resampled items and annotators of the pilot; empty for a preset."""
-    defined = [pilot for pilot in basis.pilots if isinstance(or_undefined(pilot.components), Components)]
-    draws = zip(*(pilot.resampled(RESAMPLES) for pilot in defined), strict=True)
+    draws = zip(*(pilot.resampled(RESAMPLES) for pilot in _defined(basis)), strict=True)
     return tuple(_pooled(pairs).on_scale(basis.scale.points) for pairs in draws)
 
 
+def _defined(basis: Basis) -> list[Pilot]:
+    return [pilot for pilot in basis.pilots if isinstance(or_undefined(pilot.components), Components)]
+
+
 @lru_cache(maxsize=256)
-def chance_between(basis: Basis, plan: Plan, shift: float) -> Between | None:
-    """The interval of the plan's power, given the pilot's uncertainty; None for a preset."""
+def chance_between(basis: Basis, plan: Plan, shift: float) -> Between | Undefined | None:
+    """The interval of the plan's power, given the pilot's uncertainty, or why there is none; None for a preset."""
     scatter = _quantiles(basis, plan, shift)
-    if scatter is None:
-        return None
+    if not isinstance(scatter, tuple):
+        return scatter
     low, high = (power(plan, shift, components).share for components in scatter)
     return Between(low, high)
 
 
-def _quantiles(basis: Basis, plan: Plan, shift: float) -> tuple[Components, Components] | None:
+def _quantiles(basis: Basis, plan: Plan, shift: float) -> tuple[Components, Components] | Undefined | None:
     """The resampled components with the lowest and the highest power, without the tails."""
+    people = min((len(np.unique(pilot.annotators)) for pilot in _defined(basis)), default=FEWEST_ANNOTATORS)
+    if people < FEWEST_ANNOTATORS:
+        return Undefined(
+            f"How far off this may be is not known: the pilot has {people} annotators for two systems, and fewer than "
+            f"{FEWEST_ANNOTATORS} do not show how much annotators' tastes differ."
+        )
     draws = [scatter_of(plan, basis, shift, components) for components in resampled(basis)]
     if not draws:
         return None
@@ -345,7 +355,7 @@ def solve(basis: Basis, plan: Plan, shift: float, what: str = "items") -> Needed
     needed = items_needed if what == "items" else annotators_needed
     count = needed(plan, shift, scatter_of(plan, basis, shift))
     scatter = _quantiles(basis, plan, shift)
-    if scatter is None:
+    if not isinstance(scatter, tuple):
         return Needed(count)
     most, least = (needed(plan, shift, components) for components in scatter)
     if isinstance(least, Undefined):
