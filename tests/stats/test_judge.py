@@ -63,7 +63,11 @@ def test_the_test_is_the_papers_step_by_step(measure, noise):
     omega, rho, ps = step_by_step(table, judge, measure, 0.2)
     assert (result.winning_rate, result.advantage) == pytest.approx((omega, rho))
     assert [each.p for each in result.comparisons] == pytest.approx(ps)
-    assert result.passes == (omega >= 0.5)
+    given, counts = np.unique(table[~np.isnan(table)], return_counts=True)
+    common, middle = given[counts.argmax()], given[np.abs(given - np.nanmean(table)).argmin()]
+    constant = np.full(len(quality), common if measure == "accuracy" else middle)
+    assert result.constant_rate == step_by_step(table, constant, measure, 0.2)[0]
+    assert result.passes == (omega >= 0.5 and omega > result.constant_rate)
 
 
 def test_a_knowing_judge_passes_and_a_guessing_judge_fails():
@@ -75,6 +79,26 @@ def test_a_knowing_judge_passes_and_a_guessing_judge_fails():
     assert not bad.passes
     assert bad.advantage < good.advantage
     assert bad.sentence.startswith("The judge may not replace")
+
+
+def test_a_judge_that_a_constant_answer_equals_does_not_pass():
+    """Noise of annotators loses against their mean: nearly always 4 on this scale won against all."""
+    table, _ = ratings(np.random.default_rng(1), noise=2.5)
+    judge = np.where(np.arange(60) < 2, 3.0, 4.0)
+    result = compare(table, judge)
+    assert result.winning_rate == result.constant_rate == 1
+    assert not result.passes
+    assert (
+        "as well as 4 of 4 (half are needed, and more than the 4 of the same answer to everything)" in result.sentence
+    )
+
+
+@pytest.mark.parametrize("measure", ["rmse", "accuracy"])
+def test_the_same_answer_to_everything_is_undefined(measure):
+    """A judge that never flagged anything was said to replace people, in all studies of a rare flag."""
+    flags = (np.random.default_rng(1).random((60, 5)) < 0.05).astype(float)
+    with pytest.raises(UndefinedStatistic, match="gave the same answer to everything"):
+        compare(flags, np.zeros(60), measure=measure)
 
 
 def test_a_judge_that_copies_an_annotator_always_ties_with_them():

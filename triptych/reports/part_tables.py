@@ -249,8 +249,9 @@ APPENDIX = (
         "Judges compared with the annotators",
         (*tables.SHARED, *tables.STAND_IN, *tables.WITHIN_ITEMS, *tables.OF_SYSTEMS),
         "The alternative annotator test (Calderon, Reichart and Dror 2025): epsilon is how much worse a judge may be, "
-        "depending on the kind of annotators; from a winning rate of 50 % it may replace one of them. Correlations of "
-        "its scores with the mean ratings.",
+        "depending on the kind of annotators; from a winning rate of 50 % it may replace one of them, if that is also "
+        "above that of the constant answer, the best one to give to everything. Correlations of its scores with the "
+        "mean ratings.",
         "Judge",
     ),
     PartTable(

@@ -2,7 +2,8 @@
 
 Calderon, Reichart & Dror 2025, The Alternative Annotator Test for LLM-as-a-Judge (ACL): each annotator is left out in
 turn, and judge and annotator are compared in how well they agree with the others. The judge passes if it does as well
-as at least half of the annotators, given the advantage epsilon for being cheap and quick.
+as at least half of the annotators, given the advantage epsilon for being cheap and quick; and, beyond the paper, as
+more of them than the same answer to everything does: noise of annotators lets that pass, too.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ PASSES = 0.5
 _ROUNDING = 1e-12
 
 Measure = Literal["accuracy", "rmse"]
+Wins = list[tuple[Label, Floats, Floats]]  # annotator, judge's wins and annotator's wins, by item
 
 
 @dataclass(frozen=True)
@@ -49,10 +51,12 @@ class Comparison:
 class AltTest:
     """winning_rate (omega): share of annotators won against; advantage (rho): mean of judge_wins.
 
-    left_out: annotators with too few items to be compared; the others are still compared with their ratings.
+    constant_rate: the winning rate of the best constant answer, which that of the judge must exceed; left_out:
+    annotators with too few items to be compared; the others are still compared with their ratings.
     """
 
     winning_rate: float
+    constant_rate: float
     advantage: float
     passes: bool
     comparisons: tuple[Comparison, ...]
@@ -78,7 +82,8 @@ def alt_test(
     judge's value for the unit of the row, NaN = none. Score of a value v against the others h: share of h = v
     (accuracy) or -sqrt(mean (v - h)^2) (rmse); ties win for both. Units of one item are not independent, so the t-test
     runs over means of items; with one unit per item it is the paper's test. epsilon: 0.2 for experts, 0.15 for skilled
-    people, 0.1 for a crowd. Raises UndefinedStatistic unless three annotators have thirty shared items each.
+    people, 0.1 for a crowd. Raises UndefinedStatistic unless three annotators have thirty shared items each, and the
+    judge's values for them differ.
     """
     ratings, judge, unit, item, named = numbers(values, judged, units, items, annotators)
     judge, ratings, unit, item, named = numbers(judge, ratings, unit, item, named)
@@ -89,18 +94,35 @@ def alt_test(
             "rated what it rated."
         )
     unit = codes(unit)[0]
-    scores = [_score(column, ratings, unit, annotator, measure) for column in (judge, ratings)]
-    scored = ~np.isnan(scores[0])
-    # Scores are compared after rounding: the same mean summed in another order must tie.
-    largest = float(np.nanmax(np.abs(scores), initial=0)) or 1.0
-    ahead = np.round((scores[0] - scores[1]) / largest, 9)
-    rows = []
-    for at, label in enumerate(labels.tolist()):
-        own_rows = scored & (annotator == at)
-        place = codes(item[own_rows])[0]
-        sizes = np.bincount(place)
-        rows.append((label, *(np.bincount(place, won[own_rows]) / sizes for won in (ahead >= 0, ahead <= 0))))
-    return _test(rows, measure, epsilon)
+    own = _score(ratings, ratings, unit, annotator, measure)
+    scored = ~np.isnan(own)
+
+    def wins(candidate: np.ndarray) -> Wins:
+        score = _score(candidate, ratings, unit, annotator, measure)
+        # Scores are compared after rounding: the same mean summed in another order must tie.
+        largest = float(np.nanmax(np.abs([score, own]), initial=0)) or 1.0
+        ahead = np.round((score - own) / largest, 9)
+        rows = []
+        for at, label in enumerate(labels.tolist()):
+            own_rows = scored & (annotator == at)
+            place = codes(item[own_rows])[0]
+            sizes = np.bincount(place)
+            rows.append((label, *(np.bincount(place, won[own_rows]) / sizes for won in (ahead >= 0, ahead <= 0))))
+        return rows
+
+    of_judge = wins(judge)
+    comparisons = _compared(of_judge, epsilon)
+    if not np.ptp(judge[scored]):
+        raise UndefinedStatistic("Not defined: the judge gave the same answer to everything that annotators rated.")
+    of_constant = _compared(wins(np.full(len(judge), _constant(ratings[scored], measure))), epsilon)
+    left_out = tuple(label for label, judge_wins, _ in of_judge if len(judge_wins) < FEWEST_ITEMS)
+    return _test(comparisons, of_constant, left_out, measure, epsilon)
+
+
+def _constant(values: np.ndarray, measure: Measure) -> float:
+    """The answer that agrees best with all of (n,) values: the most frequent one, or the nearest one to their mean."""
+    given, counts = np.unique(values, return_counts=True)
+    return float(given[counts.argmax() if measure == "accuracy" else np.abs(given - values.mean()).argmin()])
 
 
 def _score(
@@ -121,11 +143,8 @@ def _score(
     return mean if measure == "accuracy" else -np.sqrt(mean)
 
 
-def _test(rows: list[tuple[Label, np.ndarray, np.ndarray]], measure: Measure, epsilon: float) -> AltTest:
-    """One-sided t-tests, their correction, winning rate and advantage.
-
-    rows: (annotator, judge's wins, annotator's wins), wins as arrays (items,).
-    """
+def _compared(rows: Wins, epsilon: float) -> tuple[Comparison, ...]:
+    """One-sided t-tests of the annotators with enough items, and their correction."""
     compared = [(label, judge, annotator) for label, judge, annotator in rows if len(judge) >= FEWEST_ITEMS]
     if len(compared) < FEWEST_ANNOTATORS:
         most = max(len(judge) for _, judge, _ in rows)
@@ -135,20 +154,31 @@ def _test(rows: list[tuple[Label, np.ndarray, np.ndarray]], measure: Measure, ep
         )
     ps = [_below(annotator - judge, epsilon) for _, judge, annotator in compared]
     corrected = false_discovery_control(ps, method="by").tolist()
-    comparisons = tuple(
+    return tuple(
         Comparison(label, float(judge.mean()), float(annotator.mean()), p, adjusted, adjusted <= LEVEL, len(judge))
         for (label, judge, annotator), p, adjusted in zip(compared, ps, corrected, strict=True)
     )
-    won, total = sum(comparison.won for comparison in comparisons), len(comparisons)
+
+
+def _test(
+    comparisons: tuple[Comparison, ...],
+    of_constant: tuple[Comparison, ...],
+    left_out: tuple[Label, ...],
+    measure: Measure,
+    epsilon: float,
+) -> AltTest:
+    """Winning rates of the judge and of a constant answer, and advantage."""
+    won, won_by_constant = (sum(each.won for each in side) for side in (comparisons, of_constant))
+    total = len(comparisons)
     advantage = float(np.mean([comparison.judge_wins for comparison in comparisons]))
-    passes = won / total >= PASSES
-    left_out = tuple(label for label, judge, _ in rows if len(judge) < FEWEST_ITEMS)
+    passes = won / total >= PASSES and won > won_by_constant
     words = (
-        f"The judge {'may' if passes else 'may not'} replace an annotator: it does as well as {won} of {total} "
-        f"(half are needed), and agrees with the others at least as well as an annotator {100 * advantage:.0f} % "
-        "of the time."
+        f"The judge {'may' if passes else 'may not'} replace an annotator: it does as well as {won} of {total} (half "
+        f"are needed, and more than the {won_by_constant} of the same answer to everything), and agrees with the "
+        f"others at least as well as an annotator {100 * advantage:.0f} % of the time."
     )
-    return AltTest(won / total, advantage, passes, comparisons, left_out, epsilon, measure, words)
+    rates = won / total, won_by_constant / total
+    return AltTest(*rates, advantage, passes, comparisons, left_out, epsilon, measure, words)
 
 
 def _below(differences: np.ndarray, bound: float) -> float:

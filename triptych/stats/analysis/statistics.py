@@ -389,6 +389,7 @@ SHARED = (Statistic("shared", "count", "shared", "Shared"),)
 STAND_IN = (
     Statistic("epsilon", "number", "epsilon", "Epsilon"),
     Statistic("winning rate", "share", "winning_rate", "Winning rate"),
+    Statistic("constant winning rate", "share", "constant_rate", "Constant answer"),
     Statistic("advantage", "share", "advantage", "Advantage"),
 )
 STAND_IN_PAIR = (
