@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -185,3 +186,15 @@ def test_the_page_asks_before_it_reads():
         "items.csv is read as Shift-JIS.",
         "item_id\n今日は天気がいいですね。",
     ]
+
+
+@pytest.mark.parametrize("name", ["Shift-JIS", "GB18030"])
+def test_guessing_an_encoding_takes_no_gigabytes(name: str):
+    """A list of all letters and lines took eighty times the size of the file, and held all threads meanwhile."""
+    data = (HEADER + TEXTS[name] * 40_000).encode(ENCODINGS[name])
+    tracemalloc.start()
+    with pytest.raises(UnconfirmedEncoding):
+        read_items(data, "items.csv")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10 * len(data)

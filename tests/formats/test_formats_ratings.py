@@ -25,7 +25,6 @@ from triptych.formats.ratings.model import FinishedRatings, ImportedHighlight
 from triptych.formats.ratings.proposal import as_yaml, distinct_keys, propose
 from triptych.formats.ratings.spans import Offsets, Placing
 from triptych.formats.readers import read_items_source
-from triptych.rubric import yaml_text
 from triptych.rubric.files import parse_rubric
 
 LONG = "item_id,system,annotator,criterion,value\n"
@@ -282,11 +281,15 @@ def test_odd_paths_of_a_potato_project_are_reported(paths: str, message: str):
     assert message in "".join(messages(ratings))
 
 
-def test_yaml_files_of_a_potato_project_count_together():
-    files = {f"p/{number}.yaml": str([1] * 300) for number in range(4)}
+@pytest.mark.parametrize(
+    ("text", "most"),
+    [(str([1] * 6_000), "20,000 keys and values"), ("x: 'a" + "\n" * 300_000 + "b'", "1,000,000 bytes")],
+)
+def test_yaml_files_of_a_potato_project_count_together(text, most):
+    files = {f"p/{number}.yaml": text for number in range(4)}
     state = potato_pairs(("s", "1", "1"))
 
-    with patch.object(yaml_text, "MAX_PARTS", 1_000), pytest.raises(ImportRefused, match="have more than 1,000 keys"):
+    with pytest.raises(ImportRefused, match=f"have more than {most}"):
         read_files(zipped(**files, **{"p/user_state.json": state}), "p.zip")
 
 

@@ -9,6 +9,8 @@ import codecs
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from io import StringIO
+from itertools import islice
 
 from triptych.errors import ImportRefused
 
@@ -139,7 +141,8 @@ def _likely(data: bytes, at_fault: str) -> str:
             text = data.decode(ENCODINGS[encoding])
         except UnicodeDecodeError:
             continue
-        if is_typical(re.findall("[^\0-\x7f]", text)[:SAMPLE_CHARACTERS]):
+        letters = islice(re.finditer("[^\0-\x7f]", text), SAMPLE_CHARACTERS)
+        if is_typical([letter[0] for letter in letters]):
             return encoding
     if _count(data, _HIGH_LETTERS) * 2 > _count(data, _ASCII_LETTERS):
         raise ImportRefused(f"{at_fault}, and the file does not declare its encoding. {SAVE_AS}")
@@ -179,9 +182,9 @@ TYPICAL: dict[str, Callable[[Sequence[str]], bool]] = {"Shift-JIS": _is_japanese
 
 def _preview(text: str) -> str:
     """The first line, and the first lines with characters beyond ASCII."""
-    first, *others = text.splitlines()
-    lines = [first, *(line for line in others if not line.isascii())][:PREVIEW_LINES]
-    return "\n".join(line[:PREVIEW_CHARACTERS] for line in lines)
+    lines = StringIO(text, newline=None)
+    first, others = next(lines), (line for line in lines if not line.isascii())
+    return "\n".join(line.rstrip("\n")[:PREVIEW_CHARACTERS] for line in (first, *islice(others, PREVIEW_LINES - 1)))
 
 
 def _count(data: bytes, letters: bytes) -> int:

@@ -27,6 +27,7 @@ from triptych.rubric.yaml_text import InvalidYaml, TooManyParts
 
 STATE = "user_state.json"
 MAX_DATA_FILES = 200
+MAX_YAML_BYTES, MAX_YAML_PARTS = 1_000_000, 20_000  # of all YAML files of a zip: a megabyte takes seconds to read
 LABELS = "instance_id_to_label_to_value"
 SPANS = "instance_id_to_span_to_value"
 BEHAVIOUR = "instance_id_to_behavioral_data"
@@ -97,15 +98,18 @@ def read_project(files: Mapping[str, bytes], into: Gathering) -> PotatoProject:
 
 
 def _config(files: Mapping[str, bytes]) -> JsonObject:
-    """The config of the project; empty without one. The parts of all YAML files that are read count together."""
-    parts_left = yaml_text.MAX_PARTS
+    """The config of the project; empty without one. All YAML files that are read count together."""
+    parts_left, bytes_left = MAX_YAML_PARTS, MAX_YAML_BYTES
     for name, data in files.items():
         if PurePosixPath(name).suffix.casefold() not in (".yaml", ".yml"):
             continue
+        bytes_left -= len(data)
+        if bytes_left < 0:
+            raise ImportRefused(f"The YAML files of the zip have more than {MAX_YAML_BYTES:,} bytes.")
         try:
             config = yaml_text.read(data, parts_left)
         except TooManyParts as error:
-            problem = f"The YAML files of the zip have more than {yaml_text.MAX_PARTS:,} keys and values."
+            problem = f"The YAML files of the zip have more than {MAX_YAML_PARTS:,} keys and values."
             raise ImportRefused(problem) from error
         except (InvalidYaml, UnicodeError) as error:
             raise ImportRefused(f"{name} is not YAML: {error}") from error
