@@ -240,6 +240,10 @@ def test_training_and_entry_test_are_those_that_took_place(sqlite_engine):
         entry_test.start(session, study, in_browser)
         answer_all(session, study, in_browser)
         submit(session, study, in_browser)
+        turned_away = join(session, study, add_person(session, "cleo"))
+        submit(session, study, turned_away)
+        entry_test.start(session, study, turned_away)
+        answer_all(session, study, turned_away, {"one": "a", "two": "b"})
         book = workbooks.make(session, study, by_workbook.pseudonym, 2, "lead")
         filled = read_filled(Sheet(workbooks.file_of(session, study, book.id)).fill().saved())
         assert workbooks.take_back(session, study, filled, "lead").stored == 2
@@ -247,7 +251,10 @@ def test_training_and_entry_test_are_those_that_took_place(sqlite_engine):
     files = report_of(sqlite_engine, study).files
     datasheet = files["heds.md"].decode()
     assert "1 training item, answered with feedback by 1 of 2 annotators." in datasheet
-    assert "An entry test of 2 questions, passed with 50 % by 1 of 2 annotators." in datasheet
+    test = "An entry test of 2 questions, with 50 % to pass: 1 of 2 people who took it passed, among them 1 of 2 "
+    assert test in datasheet
+    assert test in files["methods.txt"].decode()
+    assert "In the log: 1 failed attempt at the entry test: its right answers chose who rates" in datasheet
     assert "1 of 2 annotators began with 1 training item with feedback." in files["methods.txt"].decode()
 
 

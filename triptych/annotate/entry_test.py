@@ -47,12 +47,12 @@ MOVED_ON = message("The entry test has moved on in another tab. Reload the page.
 
 @dataclass(frozen=True)
 class EntryTest:
-    """A study's entry test: questions or gold items, the pass mark, and how many gold items one attempt asks."""
+    """A study's entry test: questions or gold items, the pass mark, and how many of them one attempt asks."""
 
     kind: str
     percent: int
     attempts: int
-    items: int = 0
+    items: int
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,8 @@ def asked_of(session: Session, study: Study) -> EntryTest | None:
         return EntryTest("gold", rules.pass_percent or GOLD_PERCENT, rules.attempts or GOLD_ATTEMPTS, rules.gold_items)
     if rules.kind == "none" or asked is None or not asked.asked_in(study.round):
         return None
-    return EntryTest("questions", rules.pass_percent or asked.pass_percent, rules.attempts or asked.attempts)
+    percent, attempts = rules.pass_percent or asked.pass_percent, rules.attempts or asked.attempts
+    return EntryTest("questions", percent, attempts, len(asked.questions))
 
 
 def _test_of(session: Session, study: Study) -> EntryTest:

@@ -69,13 +69,26 @@ class Exclusion:
 class BeforeWork:
     """Of how many people with ratings that count, how many did the training, and how many passed the entry test.
 
-    test: as it is set; None without one.
+    test: as it is set; None without one. finished: people who finished a try at it; admitted: those of them who passed.
     """
 
     annotators: int
     trained: int
     passed: int
     test: EntryTest | None
+    finished: int
+    admitted: int
+
+    @property
+    def tested(self) -> str:
+        """The entry test and how many passed it, in words; empty without one."""
+        if self.test is None:
+            return ""
+        asked = counted(self.test.items, "gold item" if self.test.kind == "gold" else "question")
+        return (
+            f"An entry test of {asked}, with {self.test.percent} % to pass: {self.admitted} of "
+            f"{counted(self.finished, 'person', 'people')} who took it passed, among them {self.who(self.passed)}."
+        )
 
     def who(self, count: int) -> str:
         """So many of the annotators, in words."""
@@ -155,14 +168,17 @@ def _before_work(session: Session, study: Study, analysis: StudyAnalysis) -> Bef
     own = own.where(Person.kind == Kind.human, *people_counted(analysis.scope))
     rated = Assignment.purpose == Purpose.main, Assignment.state.in_(RATED), Assignment.origin.not_in(MADE_ELSEWHERE)
     trained = work.where(Assignment.purpose == Purpose.training, Assignment.state.in_(FINISHED))
-    attempts = select(Membership.person_id).join(EntryAttempt, EntryAttempt.membership_id == Membership.id)
-    passed = attempts.where(Membership.study_id == study.id, EntryAttempt.passed.is_(True))
+    tries = select(Membership.person_id, EntryAttempt.passed).join(EntryAttempt)
+    finished = session.execute(tries.where(Membership.study_id == study.id, EntryAttempt.passed.is_not(None))).all()
+    passed = {person_id for person_id, has_passed in finished if has_passed}
     annotators = {*session.scalars(own.where(*rated))}
     return BeforeWork(
         len(annotators),
         len(annotators.intersection(session.scalars(trained))),
-        len(annotators.intersection(session.scalars(passed))),
+        len(annotators & passed),
         entry_test.asked_of(session, study),
+        len({person_id for person_id, _ in finished}),
+        len(passed),
     )
 
 

@@ -119,10 +119,7 @@ def _training(facts: Facts) -> str:
     if rubric.training:
         items = counted(len(rubric.training), "training item")
         parts.append(f"{items}, answered with feedback by {before.who(before.trained)}.")
-    if test := before.test:
-        questions = counted(len(rubric.entry_test.questions), "question") if rubric.entry_test else ""
-        asked = questions if test.kind == "questions" else counted(test.items, "gold item")
-        parts.append(f"An entry test of {asked}, passed with {test.percent} % by {before.who(before.passed)}.")
+    parts += [before.tested] * bool(before.tested)
     return " ".join(parts) or "The instructions above the items; no training."
 
 

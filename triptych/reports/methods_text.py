@@ -87,6 +87,8 @@ def _design(facts: Facts, analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     if facts.rubric.training:
         items, before = counted(len(facts.rubric.training), "training item"), facts.before_work
         yield f"{before.who(before.trained).capitalize()} began with {items} with feedback."
+    if facts.before_work.tested:
+        yield facts.before_work.tested
 
 
 def _raters(analysis: StudyAnalysis) -> str:

@@ -42,6 +42,11 @@ MENTIONED: dict[EventKind, tuple[int, str, str]] = {
     EventKind.commented: (30, "comment", "between leads and annotators about items"),
     EventKind.annotation_edited: (48, "change", "of submitted annotations, made by their annotators"),
     EventKind.design_amended: (58, "amendment", "of the design after launch"),
+    EventKind.entry_test_failed: (
+        58,
+        "failed attempt",
+        "at the entry test: its right answers chose who rates, and results are about people like those who passed",
+    ),
     EventKind.entry_test_waived: (42, "waiver", "for annotators who did not pass the entry test"),
     EventKind.restored_from_backup: (
         44,
@@ -104,7 +109,6 @@ NOT_MENTIONED: dict[EventKind, str] = {
             EventKind.consent_asked_again,
             EventKind.consent_refused,
             EventKind.consented,
-            EventKind.entry_test_failed,
             EventKind.entry_test_passed,
             EventKind.entry_test_started,
             EventKind.instructions_read,
