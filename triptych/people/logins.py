@@ -60,11 +60,11 @@ def issue_sign_in_ticket(session: Session, person: Person, identity: str = "") -
     """A secret that becomes a login once, within 30 seconds. It must have been checked who they are.
 
     identity: of the visitor, with single sign-on; on a shared computer the next one may click in a page that is still
-    open. Raises NotAllowed if their passcode was changed since.
+    open. Raises NotAllowed if their passcode or identity was changed since.
     """
-    stored = session.execute(select(Person.passcode_hash).where(Person.id == person.id)).scalar()
-    if stored != person.passcode_hash:
-        raise NotAllowed("This passcode was changed a moment ago. Please sign in again.")
+    ways_in = select(Person.passcode_hash, Person.identity).where(Person.id == person.id)
+    if session.execute(ways_in.with_for_update(key_share=True)).first() != (person.passcode_hash, person.identity):
+        raise NotAllowed("This way to sign in was changed a moment ago. Please sign in again.")
     old = (Ticket.kind == TicketKind.sign_in) & (Ticket.expires_at < clock.now())
     session.execute(delete(Ticket).where(old))
     return issue_ticket(session, TicketKind.sign_in, TICKET_LIFE, person.id, before=f"{identity} ")
@@ -74,7 +74,13 @@ def use_ticket(session: Session, secret: str, identity: str = "") -> str:
     """Turns a ticket into a login; returns the login's secret, for the cookie. The person's oldest logins end if they
     have too many. Raises NotAllowed, also for a visitor of another identity than the ticket's.
     """
-    person = session.get(Person, mark_used(session, TicketKind.sign_in, f"{identity} {secret}"))
+    sent = f"{identity} {secret}"
+    issued_to = (
+        select(Person).join(Ticket, Ticket.person_id == Person.id).where(usable_ticket(TicketKind.sign_in, sent))
+    )
+    locking = issued_to.with_for_update(key_share=True, of=Person).execution_options(populate_existing=True)
+    person = session.scalars(locking).first()
+    mark_used(session, TicketKind.sign_in, sent)
     if person is None or person.disabled_at is not None:
         raise NotAllowed(_("This account is disabled. Ask the lead of your study."))
     login_secret, now = passcodes.new_secret(), clock.now()
@@ -165,6 +171,20 @@ def sign_out(session: Session, who: Who) -> None:
 
 def end_logins(session: Session, person_id: int, *, but: int | None = None) -> None:
     """Signs the person out everywhere, at once, except with the login `but`; unused tickets stop working."""
-    others = (Login.person_id == person_id) & (Login.id != (but or 0))
+    _wait_for_sign_ins(session, person_id)
+    others = (Login.person_id == person_id) & (Login.id != (but or 0)) & Login.revoked_at.is_(None)
     session.execute(update(Login).where(others).values(revoked_at=clock.now()))
     session.execute(delete(Ticket).where(Ticket.person_id == person_id, Ticket.used_at.is_(None)))
+
+
+def refuse_if_ended(session: Session, who: Who) -> None:
+    """Raises SignedOut if the login was ended since it was read. `end_logins` then waits for this transaction."""
+    _wait_for_sign_ins(session, who.person_id)
+    ended = select(Login.id).where(Login.id == who.login_id, Login.revoked_at.is_not(None))
+    if session.scalars(ended).first() is not None:
+        raise SignedOut(_(SIGNED_OUT))
+
+
+def _wait_for_sign_ins(session: Session, person_id: int) -> None:
+    """Locks the person, as each step of a sign-in does; otherwise PostgreSQL would not show what that is storing."""
+    session.execute(select(Person.id).where(Person.id == person_id).with_for_update(key_share=True))

@@ -16,7 +16,7 @@ from sqlmodel import Session
 
 from triptych import clock, settings
 from triptych.errors import NotAllowed, NotFound
-from triptych.people import passcodes
+from triptych.people import logins, passcodes
 from triptych.storage import events
 from triptych.storage.events import EventKind
 from triptych.storage.models import Membership, Person, Role, Study, Token
@@ -81,7 +81,7 @@ def make(
     """A new token of this lead, which is shown once and not stored.
 
     Raises NotAllowed for a name, life or number of tokens that is not possible, and for one that unblinds without the
-    lead's passcode (`certainty`) or for more than one study.
+    lead's passcode (`certainty`) or for more than one study, SignedOut for a login that was ended meanwhile.
     """
     name = " ".join(name.split())
     if not name or len(name) > MAX_NAME_CHARACTERS or not name.isprintable():
@@ -94,6 +94,7 @@ def make(
         raise NotAllowed("Creating a token that may unblind requires your passcode.")
     if Scope.unblind in scopes and study is None:
         raise NotAllowed("A token that may unblind applies to one study. Choose it.")
+    logins.refuse_if_ended(session, who)
     if len(session.scalars(select(Token.id).where(Token.person_id == who.person_id)).all()) >= MAX_TOKENS:
         raise NotAllowed(f"You have {MAX_TOKENS} tokens. Revoke one that you no longer need.")
     secret, now = passcodes.new_secret(), clock.now()
@@ -109,7 +110,7 @@ def make(
     )
     session.add(token)
     session.flush()
-    _record(session, who, token, EventKind.token_made)
+    _record(session, who, token, EventKind.token_made, _locked_studies(session, who, token))
     return PREFIX + _signer().sign(secret).decode()
 
 
@@ -165,7 +166,8 @@ def revoke(session: Session, who: Who, token_id: int) -> None:
     token = session.scalars(select(Token).where(own)).first()
     if token is None:
         raise NotFound(NO_SUCH)
-    _end(session, who, [token])
+    if not _end(session, who, token):
+        raise NotFound(NO_SUCH)
 
 
 def revoke_all(session: Session, lead: Person, study: Study | None = None) -> None:
@@ -174,15 +176,17 @@ def revoke_all(session: Session, lead: Person, study: Study | None = None) -> No
     if study is not None:
         which &= Token.study_id == study.id
     who = Who(lead.id, lead.pseudonym, lead.role, lead.name, 0)
-    _end(session, who, session.scalars(select(Token).where(which)).all())
+    for token in session.scalars(select(Token).where(which)).all():
+        _end(session, who, token)
 
 
-def _end(session: Session, who: Who, tokens: Sequence[Token]) -> None:
-    for token in tokens:
-        _record(session, who, token, EventKind.token_revoked)
-        # on PostgreSQL it may have been revoked since it was read, while this waited for the study
-        if not session.scalars(delete(Token).where(Token.id == token.id).returning(Token.id)).all():
-            raise NotFound(NO_SUCH)
+def _end(session: Session, who: Who, token: Token) -> bool:
+    """Delete the token; False if on PostgreSQL it was revoked since it was read, while this waited for its studies."""
+    studies = _locked_studies(session, who, token)
+    if not session.scalars(delete(Token).where(Token.id == token.id).returning(Token.id)).all():
+        return False
+    _record(session, who, token, EventKind.token_revoked, studies)
+    return True
 
 
 def _scopes(token: Token) -> tuple[Scope, ...]:
@@ -190,12 +194,15 @@ def _scopes(token: Token) -> tuple[Scope, ...]:
     return (Scope.read, *(scope for may, scope in further if may))
 
 
-def _record(session: Session, who: Who, token: Token, kind: EventKind) -> None:
-    """Log an event in every study that the token reaches."""
+def _locked_studies(session: Session, who: Who, token: Token) -> list[int]:
+    """The studies that the token reaches, locked."""
     led = select(Membership.study_id).where(Membership.person_id == who.person_id, Membership.role == Role.lead)
     ids = [token.study_id] if token.study_id is not None else sorted(session.scalars(led))
+    return [lifecycle.lock(session, study_id).id for study_id in ids]
+
+
+def _record(session: Session, who: Who, token: Token, kind: EventKind, studies: Sequence[int]) -> None:
     values = {"name": token.name, "scopes": list(_scopes(token)), "expires_at": token.expires_at.isoformat()}
     old, new = (None, values) if kind == EventKind.token_made else (values, None)
-    for study_id in ids:
-        lifecycle.lock(session, study_id)
+    for study_id in studies:
         events.record(session, study_id, kind, who.pseudonym, old=old, new=new)
