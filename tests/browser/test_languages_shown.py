@@ -76,5 +76,6 @@ def test_my_work_in_arabic_suits_a_finger_and_the_window(app, chromium):
     buttons = page.locator('[data-testid="stButton"] button, .triptych-account-out')
     assert min(buttons.evaluate_all("all => all.map((button) => button.offsetHeight)")) >= 44
     logo = page.locator('[data-testid="stHeaderLogo"]:visible').bounding_box()
-    assert logo["x"] + logo["width"] < size["width"]
+    menu = page.locator('[data-testid="stExpandSidebarButton"]').bounding_box()
+    assert menu["x"] + menu["width"] <= logo["x"] < logo["x"] + logo["width"] < size["width"]
     phone.close()
