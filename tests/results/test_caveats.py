@@ -6,8 +6,11 @@ import io
 import json
 import random
 
+import numpy as np
+import pandas as pd
 import pytest
 from helpers.check_items import add_check, rate
+from helpers.frames import likert_rubric, make_frame
 from helpers.ratings import exclude, submit
 from helpers.reports import new_study, report_of, some_answers
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join, sure
@@ -48,6 +51,26 @@ def test_groups_of_items_declared_after_annotations_are_reported(engine, make_st
         assert listed(session, study)["groups declared late"].startswith(
             "The field that groups items was changed from none to passage when annotations were in ("
         )
+
+
+@pytest.mark.parametrize(("fond", "favoured"), [(0.0, ""), (1.0, "System 2 higher against System 1")])
+def test_a_system_that_a_judge_favours_is_named(sqlite_engine, make_study, fond, favoured):
+    """Such a judge won against all annotators, and nothing told it from one that agrees with them."""
+    random = np.random.default_rng(1)
+    quality, people = random.normal(0, 0.8, (60, 2)), [(f"P-{n}", "human", 1.2) for n in range(5)]
+    rows = [
+        {"annotator": name, "kind": kind, "item": f"item-{item}", "system": system + 1, "criterion": "c1"}
+        | {"value": float(np.clip(np.round(4 + quality[item, system] + noise * random.normal() + more), 1, 7))}
+        for name, kind, noise in [*people, ("J-1", "judge", 0.4)]
+        for item in range(60)
+        for system, more in ((0, 0), (1, fond if kind == "judge" else 0))
+    ]
+    analysis = StudyAnalysis(make_frame(likert_rubric(), pd.DataFrame(rows)), Counted(), {1: "System 1", 2: "System 2"})
+    with database.writing(sqlite_engine) as session:
+        sentences = {of.kind: of.sentence for of in caveats(session, make_study(session)[0], analysis)}
+    sentence = sentences.get("favoured by a judge", "")
+    assert sentence.startswith(f"Criterion 1: J-1 places {favoured} than the annotators do, by " if favoured else "")
+    assert bool(sentence) == bool(favoured)
 
 
 def test_report_and_datasheet_print_the_list_of_the_page(sqlite_engine):

@@ -12,8 +12,8 @@ from helpers.ratings import BEST_RUBRIC
 
 from triptych.results.criterion import criterion_ratings
 from triptych.results.frame.model import Counted, Frame
-from triptych.results.judges import excluded_judges, judges, judges_in
-from triptych.stats.analysis.judges import JudgeOf
+from triptych.results.judges import excluded_judges, judges, judges_in, sides
+from triptych.stats.analysis.judges import JudgeOf, judge_differences
 from triptych.stats.correlation import Correlations
 from triptych.stats.judge import AltTest
 from triptych.stats.undefined import Undefined
@@ -60,6 +60,17 @@ def test_a_judge_of_the_best_response_is_tested_like_annotators():
 
     assert (judge.criterion, judge.shared) == ("winner", 120)
     assert isinstance(judge.stand_in, AltTest) and judge.stand_in.passes
+
+
+def test_the_best_of_more_responses_is_not_compared():
+    """Chance chooses in a set of three less often than in one of two, for every system."""
+    whole = table(0.3)
+    seen = whole[(whole["kind"] == "judge") | (whole["system"] != 3)]
+    for rows, compared in ((whole, 3), (seen, 0)):
+        best = rows["value"] == rows.groupby(["annotator", "item"])["value"].transform("max")
+        frame = make_frame(BEST_RUBRIC, rows.assign(value=best.astype(float), criterion="winner"))
+        every = judge_differences(*sides(frame, Counted(), criterion_ratings(frame, Counted())), 0.05)
+        assert sum(not isinstance(of.difference, Undefined) for _, of in every) == compared
 
 
 def test_declared_groups_of_items_count_once_for_a_judge():

@@ -17,15 +17,16 @@ from sqlmodel import Session
 from triptych.results.annotators import speed_flag, speeds_of
 from triptych.results.design_caveats import one_at_a_time, unequal_sets, unequal_work, unevenly_missing, ungrouped
 from triptych.results.frame.table import Filters
-from triptych.results.judges import excluded_judges, judges_in
+from triptych.results.judges import excluded_judges, judges_in, sides
 from triptych.results.quality import standings
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.texts import texts_of
 from triptych.results.unfilled import unfilled
 from triptych.results.verdicts import names_of
 from triptych.results.warnings import Finding, findings
+from triptych.stats.analysis.judges import judge_differences
 from triptych.stats.diagnostics import Speed
-from triptych.stats.numbers import counted
+from triptych.stats.numbers import counted, signed_words
 from triptych.stats.undefined import Undefined
 from triptych.storage.events import EventKind
 from triptych.storage.models import AssignmentState, Event, EventDetail, Kind, Study, System
@@ -225,6 +226,7 @@ def caveats(session: Session, study: Study, analysis: StudyAnalysis) -> tuple[Fi
         *_ceilings(analysis),
         *_left_out(analysis, any(finding.kind == "exclusions" for finding in in_ratings)),
         *_judges_left_out(analysis),
+        *_favoured_by_judges(analysis),
         *_surplus(analysis),
         *_by_leads(analysis),
         *_unblinding(session, study, analysis),
@@ -337,6 +339,28 @@ def _judges_left_out(analysis: StudyAnalysis) -> Iterator[Finding]:
             "annotators has all of them."
         )
         yield Finding(64, "excluded judges", sentence)
+
+
+def _favoured_by_judges(analysis: StudyAnalysis) -> Iterator[Finding]:
+    """Systems that a judge places clearly higher, against another one, than the annotators do."""
+    if not judges_in(analysis.frame):
+        return
+    both = sides(analysis.frame, analysis.scope, analysis.ratings)
+    largest: dict[tuple[str, str], tuple[float, int, int, str]] = {}
+    for judge, of in judge_differences(*both, analysis.collection.bound):
+        if isinstance(of.difference, Undefined) or of.p_holm is None or of.p_holm >= of.bound:
+            continue
+        lower, higher = (of.baseline, of.system)[:: 1 if of.difference.mean > 0 else -1]
+        size = signed_words(of.distance, of.share).lstrip("+")
+        place = judge, of.criterion
+        largest[place] = max(largest.get(place, (0.0, 0, 0, "")), (of.distance, lower, higher, size))
+    for (judge, criterion), (_, lower, higher, size) in largest.items():
+        sentence = (
+            f"{analysis.title(criterion)}: {judge} places {analysis.name(higher)} higher against "
+            f"{analysis.name(lower)} than the annotators do, by {size} on the same responses. In the place of an "
+            f"annotator it would favour {analysis.name(higher)}."
+        )
+        yield Finding(65, "favoured by a judge", sentence)
 
 
 def _surplus(analysis: StudyAnalysis) -> Iterator[Finding]:

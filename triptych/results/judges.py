@@ -49,8 +49,14 @@ def margin(frame: Frame) -> float:
 
 def judges(frame: Frame, scope: Counted, ratings: Sequence[StudyRatings]) -> list[JudgeOf]:
     """Every judge compared with the people in `ratings`, by criterion."""
+    return list(beside.judges(*sides(frame, scope, ratings), margin(frame)))
+
+
+def sides(
+    frame: Frame, scope: Counted, ratings: Sequence[StudyRatings]
+) -> tuple[list[StudyRatings], Sequence[StudyRatings], list[str]]:
+    """Ratings of people and scores of judges, by criterion, and labels of the annotator codes."""
     of_judges = (frame.ratings["kind"] == Kind.judge.value).to_numpy()
     people = [asked.take(np.flatnonzero(~of_judges[asked.rows])) for asked in ratings]
-    scores = criterion_ratings(frame, scope_of_judges(scope))
     names = frame.ratings["annotator"].cat.categories.tolist()
-    return list(beside.judges(people, scores, names, margin(frame)))
+    return people, criterion_ratings(frame, scope_of_judges(scope)), names

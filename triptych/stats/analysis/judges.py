@@ -6,13 +6,16 @@ scale: it may relate to any criterion, so it is correlated with each of them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
 from ..correlation import Correlations, segment_correlation, system_correlation
+from ..crossed import CrossedEffects
 from ..judge import AltTest, Measure, alt_test
 from ..undefined import Undefined, or_undefined
+from .contrasts import TestedDifference, tested
 from .ratings import Ratings
 
 NO_ORDER = Undefined("Not defined: options without a number cannot be correlated.")
@@ -57,6 +60,39 @@ def judges(
             of_judge = ratings.take(np.flatnonzero(ratings.annotator == codes[judge]))
             if len(of_judge):
                 yield from _beside(judge, by_criterion, of_judge, np.asarray(names, dtype=object), epsilon)
+
+
+def judge_differences(
+    people: Sequence[Ratings], scores: Sequence[Ratings], names: Sequence[str], bound: float
+) -> list[tuple[str, TestedDifference]]:
+    """Judge, and how much larger its difference of two systems is than that of the annotators on the same candidates.
+
+    All tests are one family. bound: as in `contrasts`; the others as in `judges`.
+    """
+    judges_named, differences = [], []
+    for ratings, every in zip(people, scores, strict=True):
+        for code in np.unique(every.annotator).tolist() if len(ratings) and not ratings.variable.not_comparable else ():
+            fit = _fit_beyond(ratings, every.take(every.annotator == code))
+            for earlier, later in combinations(np.unique(ratings.system).tolist(), 2):
+                judges_named.append(names[code])
+                difference = fit if isinstance(fit, Undefined) else or_undefined(fit.difference, later, earlier)
+                of, share = ratings.variable.key, ratings.variable.is_share
+                tested_pair = TestedDifference(
+                    criterion=of, system=later, baseline=earlier, share=share, difference=difference, bound=bound
+                )
+                differences.append(tested_pair)
+    return list(zip(judges_named, tested(differences), strict=True))
+
+
+def _fit_beyond(ratings: Ratings, scores: Ratings) -> CrossedEffects | Undefined:
+    """The fit of a judge's scores minus the ratings; of *best*, only where both chose among as many candidates."""
+    apart = _where_rated(ratings, scores, scores.number) - ratings.number
+    if ratings.variable.kind == "best":
+        _, place, sizes = np.unique(ratings.sets, return_inverse=True, return_counts=True)
+        judged = np.bincount(scores.item, minlength=int(ratings.item.max()) + 1)[ratings.item]
+        apart[sizes[place] != judged] = np.nan
+    of = replace(ratings, number=apart)
+    return or_undefined(CrossedEffects.build, of.beyond_chance, of.item, of.annotator, of.system, of.group)
 
 
 def _beside(
