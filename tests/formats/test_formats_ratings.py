@@ -340,6 +340,27 @@ def test_a_zip_is_inflated_up_to_a_limit_only(monkeypatch: pytest.MonkeyPatch):
         read_files(zipped(**{"a.csv": b" " * 2**19, "b.csv": b" " * (2**19 + 1)}), "x.zip")
 
 
+@pytest.mark.parametrize("cell", ["", "1"])
+def test_a_wide_table_has_a_million_cells_for_ratings(cell: str):
+    header = ",".join(["item_id", "annotator", *(f"c{number}" for number in range(198))])
+    row = ",".join(["i", "a", *[cell] * 198])
+    with pytest.raises(ImportRefused, match="more than 1,200,000 cells for ratings; split it"):
+        read_ratings("\n".join([header, *[row] * 6_061]).encode(), "x.csv")
+
+
+def test_a_zip_has_a_limit_of_cells():
+    half = b"item_id,annotator,fluency\n" + b"," * 12_000_000
+    with pytest.raises(ImportRefused, match="The zip holds more than 24,000,000 cells; split it"):
+        read_files(zipped(**{"a.csv": half, "b.csv": half}), "x.zip")
+
+
+def test_a_zip_has_a_limit_of_ratings(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(archives, "MAX_RATINGS", 3)
+    files = {f"{name}.csv": f"{LONG}1,m,{name},c,4\n2,m,{name},c,4\n" for name in ("anna", "bert")}
+    with pytest.raises(ImportRefused, match="The zip holds more than 3 ratings; split it"):
+        read_files(zipped(**files), "x.zip")
+
+
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [

@@ -24,6 +24,7 @@ MAX_BYTES = 100 * 2**20  # of any file: a million ratings, one in a row, as CSV
 COLUMN_TWICE = "Two columns are called '{name}'. Give each column a different name."
 MAX_COLUMNS = 200
 MAX_ROWS = 400_000
+CELLS_PER_LINE = 20  # of a CSV file, on average
 MAX_ITEMS = 100_000
 MAX_CANDIDATES = 6
 MAX_SYSTEMS = 50  # of a study; every pair of them is tested
@@ -160,6 +161,10 @@ class Contents:
     foreign: bool = False
     most_bytes: int = MAX_UPLOAD
     most_lines: int = MAX_ROWS
+
+    @property
+    def most_cells(self) -> int:
+        return CELLS_PER_LINE * self.most_lines
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,8 @@ def read_delimited(data: bytes, contents: Contents, options: ReadOptions, findin
     if max(text.count("\n"), text.count("\r")) > contents.most_lines:
         raise ImportRefused(f"The file has more than {contents.most_lines:,} lines; split it.")
     start, delimiter = _delimiter(text)
+    if text.count(delimiter) > contents.most_cells:
+        raise ImportRefused(f"The file has more than {contents.most_cells:,} cells; split it.")
     header, rows = as_table(list(parse(text[start:], delimiter, findings)), 1, contents, findings)
     while not header[-1].strip():
         header.pop()

@@ -17,14 +17,16 @@ from triptych.formats import read_items
 from triptych.formats.decode import UnconfirmedEncoding, decode, recoded, refuse_other_content
 from triptych.formats.model import MAX_UPLOAD, Problem
 from triptych.formats.ratings import potato
-from triptych.formats.ratings.model import FinishedRatings, Gathering, RaterKind
+from triptych.formats.ratings.model import MAX_RATINGS, FinishedRatings, Gathering, RaterKind
 from triptych.formats.ratings.roles import RolesNeeded
 from triptych.formats.ratings.sources import RATINGS
+from triptych.formats.tables import DELIMITERS
 from triptych.formats.zips import unzipped
 
 ENDINGS = RATINGS.endings
 MAX_FILES = 2_000
 MAX_INFLATED = 100 * 2**20
+DELIMITERS_IN_BYTES = tuple(map(str.encode, DELIMITERS))
 PACKED, MAX_PACKED = ("parquet", "xlsx"), 20  # files that are themselves compressed, and their maximum number
 TABLES, ITEMS, CODEBOOK = ("ratings", "highlights", "tasks", "records"), "items", "codebook"
 NOTHING = (
@@ -69,7 +71,7 @@ def _refuse_many_packed(names: Iterable[str]) -> None:
 def _read_all(readers: Mapping[str, Callable[[], FinishedRatings]]) -> list[FinishedRatings]:
     """What the files hold, without those that have no rows, such as the highlights of a study where nobody marked any.
 
-    Raises ImportRefused if none has rows.
+    Raises ImportRefused if none has rows, or if all have too many ratings together.
     """
     results: list[FinishedRatings] = []
     empty: dict[str, NothingToImport] = {}
@@ -78,6 +80,8 @@ def _read_all(readers: Mapping[str, Callable[[], FinishedRatings]]) -> list[Fini
             results.append(_named(name, read))
         except NothingToImport as refusal:
             empty[name] = refusal
+        if sum(len(result.ratings) for result in results) > MAX_RATINGS:
+            raise ImportRefused(f"The zip holds more than {MAX_RATINGS:,} ratings; split it.")
     if not results:
         raise next(iter(empty.values()))
     results[0].problems += tuple(Problem("note", None, None, f"{name} has no rows and is left out.") for name in empty)
@@ -115,6 +119,8 @@ def _members(data: bytes) -> dict[str, bytes]:
     if len(data) > MAX_UPLOAD:
         raise ImportRefused(f"The zip has {len(data) / 2**20:.0f} MB; at most {MAX_UPLOAD // 2**20} MB can be read.")
     members = unzipped(data, "The zip", MAX_FILES, MAX_INFLATED, ".")
+    if sum(max(map(content.count, DELIMITERS_IN_BYTES)) for content in members.values()) > RATINGS.most_cells:
+        raise ImportRefused(f"The zip holds more than {RATINGS.most_cells:,} cells; split it.")
     # macOS adds __MACOSX/ and .DS_Store
     hidden = {n for n in members if any(part.startswith((".", "__MACOSX")) for part in PurePosixPath(n).parts)}
     return {name: content for name, content in members.items() if name not in hidden}

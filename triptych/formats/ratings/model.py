@@ -17,6 +17,7 @@ RaterKind = Literal["human", "judge", "simulated"]
 Key = TypeVar("Key", str, tuple[str, str])
 
 UNKNOWN_SYSTEM = "unknown"
+MAX_RATINGS = 1_200_000  # in a file or zip
 NO_VALUE = "{n} empty rating(s) are left out: what was not answered has no row."
 LONGEST_SECONDS = 1e9  # of work on an item; sums of larger numbers could overflow
 MAX_QUOTED = 100_000_000  # characters, as many as a zip may contain

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from triptych.formats.layout import simple
 from triptych.formats.model import MAX_BYTES, Contents, Findings, Json, JsonObject, ReadOptions, Record, Source
+from triptych.formats.ratings.model import MAX_RATINGS
 from triptych.formats.readers import read_source
 from triptych.formats.values import clean
 
@@ -26,7 +27,7 @@ RATINGS = Contents(
     _is_header,
     one_object=True,
     most_bytes=MAX_BYTES,
-    most_lines=1_200_000,
+    most_lines=MAX_RATINGS,
 )
 
 
@@ -34,8 +35,12 @@ def read_clean(data: bytes, filename: str, findings: Findings, contents: Content
     """The records of a file, cleaned as the texts of items are. Raises ImportRefused."""
     source = read_source(data, filename, contents, ReadOptions(), findings)
     columns = tuple(clean(name, findings, 1, None) for name in source.columns)
-    records = tuple(Record(r.row, _cleaned_object(r.values, findings, r.row, None)) for r in source.records)
-    return replace(source, columns=columns, records=records)
+    return replace(source, columns=columns, records=tuple(_cleaned_record(r, findings) for r in source.records))
+
+
+def _cleaned_record(record: Record, findings: Findings) -> Record:
+    values = _cleaned_object(record.values, findings, record.row, None)
+    return record if values == record.values else Record(record.row, values)  # a million copies would fill the memory
 
 
 def _cleaned(value: Json, findings: Findings, row: int, column: str | None) -> Json:

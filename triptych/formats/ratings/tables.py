@@ -15,9 +15,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from types import MappingProxyType
 
+from triptych.errors import ImportRefused
 from triptych.formats.layout import as_one_text
 from triptych.formats.model import Json, JsonObject, Record, Source
 from triptych.formats.ratings.model import (
+    MAX_RATINGS,
     UNKNOWN_SYSTEM,
     Gathering,
     RaterKind,
@@ -60,7 +62,7 @@ class Columns:
 def read(source: Source, into: Gathering, roles: Roles = MappingProxyType({})) -> None:
     """Ratings of a table; roles: column → role, where the lead chose one.
 
-    Raises RolesNeeded where no column says whose ratings they are.
+    Raises RolesNeeded where no column says whose ratings they are, ImportRefused where there are too many cells.
     """
     if set(source.columns) >= OWN_COLUMNS:
         source = restored(source)
@@ -68,6 +70,8 @@ def read(source: Source, into: Gathering, roles: Roles = MappingProxyType({})) -
     columns = columns_of(into.roles, source.levels)
     into.recognised |= {column: MEANINGS[part][0] for part, column in columns.by_meaning.items()}
     _check(columns, into.roles)
+    if len(source.records) * len(columns.wide) > MAX_RATINGS:
+        raise ImportRefused(f"The table has more than {MAX_RATINGS:,} cells for ratings; split it.")
     numbers: dict[str, str] = {}
     for record in source.records:
         cells = columns.cells(record)
@@ -148,8 +152,9 @@ def _row(record: Record, cells: Cells, columns: Columns, item: str, into: Gather
     elif "criterion" in cells and "value" in cells:
         into.rate(unit, named(cells["criterion"]), _value(cells), _is_true(cells.get("missing")), **_extras(cells))
     else:
+        is_missing, extras = _is_true(cells.get("missing")), _extras(cells)
         for column, criterion in columns.wide.items():
-            into.rate(unit, criterion, record.values.get(column), _is_true(cells.get("missing")), **_extras(cells))
+            into.rate(unit, criterion, record.values.get(column), is_missing, **extras)
 
 
 def annotator_of(cells: Cells, otherwise: RaterKind) -> tuple[RaterKind, str]:
