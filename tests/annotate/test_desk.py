@@ -135,7 +135,7 @@ def test_a_submit_asks_postgresql_little(postgres_engine, make_study):
     event.listen(postgres_engine, "before_cursor_execute", lambda *event_arguments: sent.append(event_arguments[2]))
 
     with writing(postgres_engine) as session:
-        annotator, study_asked = assignments.asked_by(session, login, first.work.token)
+        annotator, study_asked = assignments.asked_by(session, login, first.work.token, to_change=True)
         desk.act(session, study_asked, annotator, submitting(first, "submission-1"))
 
     assert len(sent) <= 12, sent

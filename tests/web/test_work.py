@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from helpers.annotations import login_of, submitting
 from helpers.studies import SMALL_RUBRIC, join
-from sqlalchemy import select
+from sqlalchemy import func, select, text
 
 from triptych.annotate import desk
 from triptych.storage.database import reading, writing
-from triptych.storage.models import Event, Item, Membership, StudyState, Submission
+from triptych.storage.models import Assignment, Event, Item, Membership, StudyState, Submission
 from triptych.study import lifecycle
 from triptych.web import work
 
@@ -72,6 +73,34 @@ def test_a_study_closed_during_a_submission_refuses_it(postgres_engine, make_stu
     with reading(postgres_engine) as session:
         assert (status, session.scalars(select(Submission)).all()) == (409, [])
         assert session.scalars(select(Event.kind).order_by(Event.number)).all()[-1] == "study closed"
+
+
+def test_an_edit_stored_meanwhile_claims_no_hour_twice(postgres_engine, make_study, at_work, move_clock):
+    slug, who, first = begin(postgres_engine, make_study)
+    act = at_work(postgres_engine, who)
+    move_clock(seconds=10)
+    act(submitting(first, "submission-1"))
+    with writing(postgres_engine) as session:
+        study = lifecycle.by_slug(session, slug)
+        again, second = (desk.lay(session, study, who, showing=token).view for token in (first.work.token, None))
+    move_clock(hours=1)
+    waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+    edit, answer = (
+        submitting(view, name) | {"active_seconds": 7200}
+        for view, name in ((again, "edit-of-it"), (second, "another-one"))
+    )
+
+    with ThreadPoolExecutor(1) as pool:
+        with writing(postgres_engine) as session:
+            desk.act(session, lifecycle.by_slug(session, slug), who, edit)
+            answered = pool.submit(act, answer)
+            while not answered.done() and not session.scalar(waiting):
+                pass
+        assert answered.result()[1]["view"]["work"]["receipt"] == "another-one"
+
+    with reading(postgres_engine) as session:
+        took = session.scalar(select(func.sum(Assignment.active_seconds)))
+    assert took == pytest.approx(3600, abs=30)
 
 
 def test_an_excluded_annotator_stores_nothing_more(sqlite_engine, make_study, at_work):

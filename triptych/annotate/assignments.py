@@ -39,8 +39,10 @@ from triptych.storage.models import (
     Origin,
     PlannedItem,
     Purpose,
+    Role,
     Study,
     StudyState,
+    has_value,
 )
 from triptych.study import lifecycle
 from triptych.study.persons import Who
@@ -254,8 +256,8 @@ def by_token(session: Session, who: Who, token: str) -> Assigned:
 def locked(session: Session, who: Who, token: str) -> tuple[AnnotatorMembership, Assigned]:
     """This person's membership and their assignment, both locked. Raises NotFound for anyone else's assignment.
 
-    PostgreSQL locks in the order of the selected columns and, if it had to wait for another tab's commit, returns the
-    rows as they are after it.
+    If PostgreSQL has to wait for another tab's commit, only the two rows are as they are after it, not what the query
+    finds out about others: an earlier statement locks the membership, `asked_by` or `locked_membership`.
     """
     own = {"token": token, "person": who.person_id, "now": clock.now()}
     row = session.connection().execute(_locked(), own).first()
@@ -280,10 +282,13 @@ def _has_edited() -> ColumnElement[bool]:
     return select(other.id).where(own, other.version > EDITED).correlate(Assignment).exists()
 
 
-def asked_by(session: Session, login_secret: str | None, token: str) -> tuple[Who, Study]:
-    """The person with this login secret, and the study of their assignment. Raises SignedOut, NotFound."""
+def asked_by(session: Session, login_secret: str | None, token: str, *, to_change: bool = False) -> tuple[Who, Study]:
+    """The person with this login secret, and the study of their assignment. Raises SignedOut, NotFound.
+
+    to_change: locks their membership in it, see `locked`.
+    """
     login = {"secret": passcodes.secret_hash(login_secret or ""), "now": clock.now()}
-    row = session.execute(_asked(), {"token": token, **login}).first()
+    row = session.execute(_asked(to_change), {"token": token, **login}).first()
     if row is None:
         signed_in(session, login_secret)
         raise NotFound(_(NOT_YOURS))
@@ -292,10 +297,15 @@ def asked_by(session: Session, login_secret: str | None, token: str) -> tuple[Wh
 
 
 @cache
-def _asked() -> Select[*tuple[Any, ...]]:
+def _asked(to_change: bool) -> Select[*tuple[Any, ...]]:
     login = select_who().subquery()
     of_login = select(Study, *login.c).join(Assignment, Assignment.study_id == Study.id)
-    return of_login.join(login, login.c.id == Assignment.person_id).where(Assignment.token == bindparam("token"))
+    query = of_login.join(login, login.c.id == Assignment.person_id).where(Assignment.token == bindparam("token"))
+    if not to_change:
+        return query
+    own = (Membership.study_id == Assignment.study_id) & (Membership.person_id == Assignment.person_id)
+    annotator = has_value(Membership.role, Role.annotator)
+    return query.join(Membership, own & annotator).with_for_update(key_share=True, of=Membership)
 
 
 def longest_text(session: Session, who: Who) -> int:

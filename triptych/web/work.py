@@ -234,9 +234,11 @@ def _items(session: Session, secret: str | None, body: Any) -> Response:
 
 
 def _asked(session: Session, secret: str | None, body: Any) -> tuple[Who, Study]:
-    """The sender and the study. Someone who is signed out gets that message first, whatever they sent."""
+    """The sender, whose membership is locked, and the study. Someone who is signed out gets that message first,
+    whatever they sent.
+    """
     try:
-        return assignments.asked_by(session, secret, text_of(_action(body), "assignment"))
+        return assignments.asked_by(session, secret, text_of(_action(body), "assignment"), to_change=True)
     except InvalidAnnotation:
         logins.signed_in(session, secret)
         raise
