@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
 from helpers.attackers import Answer, ask, cookie, handshake, is_closed, open_socket
+from psycopg.errors import QueryCanceled
 from sqlalchemy import Engine, select
+from sqlalchemy.exc import OperationalError
 from sqlmodel import Session
+from starlette.types import Message
 
 from bench.client import our_headers
 from bench.server import Server, running_app
@@ -18,6 +22,7 @@ from triptych.people.signing_in import UNKNOWN
 from triptych.storage import database
 from triptych.storage.models import Person, Role, Study
 from triptych.web import session as cookies
+from triptych.web import sockets
 from triptych.web.session import BROWSER_COOKIE, COOKIE, browser_in, cookie_name
 
 SECRET = "the cookie secret of servers that tests start"
@@ -138,6 +143,39 @@ def test_over_https_a_cookie_without_the_prefix_counts_nothing(served):
     ]
 
     assert answers == [401, 401, 400]
+
+
+def test_sockets_are_closed_although_a_check_failed(monkeypatch):
+    """After one query that PostgreSQL cancelled, the process looked for no ended logins any more."""
+    outcomes: list[object] = [set(), OperationalError("SELECT", {}, QueryCanceled())]
+    closed = asyncio.Event()
+
+    def look(_logins: list[str]) -> object:
+        outcome = outcomes.pop()
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    async def app(*_parts: object) -> None:
+        await closed.wait()
+
+    async def receive() -> Message:
+        return {}
+
+    async def send(message: Message) -> None:
+        closed.set()
+
+    async def is_closed_in_the_end() -> bool:
+        of_logins = sockets.LoginSockets()
+        serving = asyncio.create_task(of_logins.serve(app, "a login", {}, sockets.OpenSocket(receive, send)))
+        while of_logins._watch is None:
+            await asyncio.sleep(0)
+        await asyncio.wait({serving, of_logins._watch}, return_when=asyncio.FIRST_COMPLETED)
+        return closed.is_set()
+
+    monkeypatch.setattr(sockets, "CHECK_SECONDS", 0)
+    monkeypatch.setattr(sockets, "live_logins", look)
+    assert asyncio.run(is_closed_in_the_end())
 
 
 @pytest.mark.parametrize(

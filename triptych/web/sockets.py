@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import defaultdict
 from contextlib import suppress
 
@@ -17,6 +18,7 @@ from triptych.web.session import web_engine
 
 CHECK_SECONDS = 2.0
 POLICY_CODE = 1008  # of a close, RFC 6455: "violates its policy"
+log = logging.getLogger("triptych.web")
 
 
 def live_logins(login_secrets: list[str]) -> set[str]:
@@ -78,8 +80,12 @@ class LoginSockets:
         """Check every two seconds which logins have ended, as long as there are sockets."""
         while self._open:
             await asyncio.sleep(CHECK_SECONDS)
-            with suppress(DatabaseUnavailable):  # checked again in two seconds
+            try:
                 await self._look()
+            except DatabaseUnavailable:
+                pass  # checked again in two seconds
+            except Exception as error:  # such as a query that PostgreSQL cancelled; nothing else would go on checking
+                log.error("Which logins have ended could not be read; it is tried again.", exc_info=error)
 
     async def _look(self) -> None:
         open_logins = list(self._open)
