@@ -7,6 +7,7 @@ from components.shell.study_choice import chosen_study
 from triptych.operations import verify
 from triptych.stats.numbers import counted
 from triptych.storage import events
+from triptych.storage.database import see_one_state
 from triptych.study import lifecycle
 
 CHECK_HINT = "Replays the log and compares it with every stored row."
@@ -38,6 +39,7 @@ def integrity() -> None:
     log_table.head(study.event_number, study.event_hash)
     if state.button("Check everything now", f"check-{slug}", help=CHECK_HINT):
         with state.reading() as session:
+            see_one_state(session)
             log_table.verdict(verify.verify(session, lifecycle.led_by(session, who, slug)))
 
 

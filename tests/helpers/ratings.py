@@ -6,7 +6,8 @@ import uuid
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import select
+import pytest
+from sqlalchemy import Engine, select
 from sqlmodel import Session
 
 from helpers.studies import full_answers
@@ -17,9 +18,11 @@ from triptych.annotate.annotations import SetAsideMessage, SubmitMessage
 from triptych.annotate.assignments import Assigned, NoItem
 from triptych.exchange import judge_scores
 from triptych.exchange.judge_scores import JudgeScore
+from triptych.operations import verify
 from triptych.results.frame.model import Frame
 from triptych.results.frame.upkeep import frame_of
 from triptych.storage import events
+from triptych.storage.database import writing
 from triptych.storage.models import Assignment, Membership, Study
 from triptych.study.persons import Who
 from triptych.study.system_names import system_names
@@ -40,6 +43,19 @@ def submit(session: Session, study: Study, who: Who, answers: Any = None, second
     work = assigned(session, study, who)
     resubmit(session, who, work, answers or full_answers(), seconds)
     return work
+
+
+def submit_during_a_check(monkeypatch: pytest.MonkeyPatch, engine: Engine, study: Study, who: Who) -> None:
+    """Lets the annotator submit an item each time when `verify` has read the log, before it reads the rows."""
+    fold = verify.fold
+
+    def fold_and_submit(chain: Any) -> Any:
+        folded = fold(chain)
+        with writing(engine) as session:
+            submit(session, session.get_one(Study, study.id), who)
+        return folded
+
+    monkeypatch.setattr(verify, "fold", fold_and_submit)
 
 
 def append_scores(session: Session, study: Study, lead: Who, judge: str, value: int = 2) -> str:

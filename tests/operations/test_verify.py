@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from helpers.busy import annotated
 from helpers.entry import QUESTIONS, RIGHT, answer_all, open_studies
-from helpers.ratings import assigned, exclude, first_work, resubmit, set_aside, submit
+from helpers.ratings import assigned, exclude, first_work, resubmit, set_aside, submit, submit_during_a_check
 from helpers.studies import SMALL_RUBRIC, sure
 from sqlalchemy import select, text
 from sqlmodel import Session
@@ -294,3 +294,13 @@ def test_the_command_prints_every_head_and_fails_on_changed_rows(sqlite_engine, 
 
     assert program.main(["data", "verify"]) == 1
     assert "the log says 2" in capsys.readouterr().out
+
+
+def test_work_stored_during_the_command_is_no_difference(postgres_engine, make_study, monkeypatch, capsys):
+    """On PostgreSQL it named rows and events that somebody was supposed to have changed."""
+    monkeypatch.setenv("TRIPTYCH_DATABASE_URL", postgres_engine.url.render_as_string(hide_password=False))
+    with writing(postgres_engine) as session:
+        study, _, (who, _) = make_study(session)
+    submit_during_a_check(monkeypatch, postgres_engine, study, who)
+
+    assert program.main(["data", "verify"]) == 0, capsys.readouterr().out

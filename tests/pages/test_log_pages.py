@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from helpers.ratings import resubmit, submit
+from helpers.ratings import resubmit, submit, submit_during_a_check
 from helpers.results_pages import words
 from helpers.studies import add_person, full_answers, sure
 from sqlalchemy import text
@@ -357,6 +357,20 @@ def test_the_check_reports_success_or_names_problems(visit, lab):
     button(app, "Check everything now").click().run()
     assert "rows changed outside the app" in app.error[0].value
     assert "the log says 3" in words(app)
+
+
+def test_work_stored_during_a_check_is_no_problem(visit, postgres_engine, make_study, monkeypatch):
+    monkeypatch.setattr(state, "engine", lambda: postgres_engine)
+    with writing(postgres_engine) as session:
+        study, lead, (who, _) = make_study(session)
+    app = visit(lead, "log.py", study=study.slug)
+    app.session_state[f"log-section-{study.slug}"] = "Integrity check"
+    app.run()
+    submit_during_a_check(monkeypatch, postgres_engine, study, who)
+
+    button(app, "Check everything now").click().run()
+
+    assert "every row matches it" in app.success[0].value
 
 
 def test_a_backup_is_made_and_restored_on_the_page(visit, lab):

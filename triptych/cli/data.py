@@ -112,6 +112,7 @@ def verify(against: str | None) -> Reply:
     """Compare every study with its event log, and with the last events in an earlier file."""
     heads = earlier.read(against) if against else []
     with database.reading(to_read()) as session:
+        database.see_one_state(session)
         try:
             studies = session.scalars(select(Study).order_by(Study.id)).all()
         except UNREADABLE:

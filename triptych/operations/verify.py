@@ -112,7 +112,10 @@ class Verdict:
 
 
 def verify(session: Session, study: Study) -> Verdict:
-    """Check the chain and compare every row; names at most `MAX_DIFFERENCES` differences."""
+    """Check the chain and compare every row; names at most `MAX_DIFFERENCES` differences.
+
+    On PostgreSQL, call `database.see_one_state` first: what others store between two queries would be a difference.
+    """
     try:
         folded = fold(events.chain(session, study.id))
     except (BrokenChain, *UNREADABLE) as error:
