@@ -7,13 +7,15 @@ import struct
 import tracemalloc
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from triptych.errors import ImportRefused, NotFound
-from triptych.formats import ReadOptions, parquet, read_items
+from triptych.formats import ReadOptions, read_items
+from triptych.formats.parquet import guard, reading
 from triptych.formats.ratings import read_files
 from triptych.formats.workbook.reading import read_filled
 from triptych.operations import capsule, earlier_head, sealed
@@ -40,12 +42,20 @@ def in_one_row(values: pa.Array) -> pa.Array:
         (lambda: in_one_row(repeated(ROWS)), {}),
         (lambda: in_one_row(pa.StructArray.from_arrays([repeated(ROWS)], ["text"])), {}),
         (lambda: in_one_row(pa.repeat(0, 30_000_000)), {}),
+        (lambda: in_one_row(pa.repeat(0, 2_000_000)), {}),
         (
             lambda: pa.array([LONG + str(number) for number in range(ROWS)]),
             {"use_dictionary": False, "column_encoding": {"text": "DELTA_BYTE_ARRAY"}},
         ),
     ],
-    ids=["text", "list of texts", "list of objects", "list of numbers", "growing text"],
+    ids=[
+        "text",
+        "list of texts",
+        "list of objects",
+        "list of numbers",
+        "list that is smaller than its objects",
+        "growing text",
+    ],
 )
 def test_a_parquet_file_is_refused_before_it_is_inflated(monkeypatch, request, column, options):
     file = io.BytesIO()
@@ -53,7 +63,7 @@ def test_a_parquet_file_is_refused_before_it_is_inflated(monkeypatch, request, c
     pq.write_table(pa.table(columns), file, compression="zstd", store_schema=False, **options)
     assert len(file.getvalue()) < 20_000
     decoded: list[object] = []
-    monkeypatch.setattr(parquet, "_value", decoded.append)
+    monkeypatch.setattr(reading, "_value", decoded.append)
     pool = pa.proxy_memory_pool(usual := pa.default_memory_pool())
     pa.set_memory_pool(pool)
     request.addfinalizer(lambda: pa.set_memory_pool(usual))
@@ -62,7 +72,66 @@ def test_a_parquet_file_is_refused_before_it_is_inflated(monkeypatch, request, c
         read_items(file.getvalue(), "items.parquet", ReadOptions())
 
     assert not decoded
-    assert pool.max_memory() < parquet.MAX_INFLATED
+    assert pool.max_memory() < guard.MAX_INFLATED
+
+
+def as_number(number: int, size: int = 0) -> bytes:
+    """A number as in the description of a Parquet file, in as many bytes as given."""
+    coded: list[int] = []
+    left = number * 2
+    while left > 127 or len(coded) < size - 1:
+        coded.append(left % 128 + 128)
+        left //= 128
+    return bytes([*coded, left])
+
+
+def misstated(column: pa.Array, *numbers: int, **options: Any) -> bytes:
+    """A Parquet file with this column, at whose end each of these numbers is replaced by 100."""
+    file = io.BytesIO()
+    pq.write_table(
+        pa.table({"item_id": ["1"], "text": column}), file, use_dictionary=False, store_schema=False, **options
+    )
+    data = file.getvalue()
+    start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    end = data[start:]
+    for number in numbers:
+        assert as_number(number) in end
+        end = end.replace(as_number(number), as_number(100, len(as_number(number))))
+    return data[:start] + end
+
+
+def with_long_text() -> bytes:
+    column, options = pa.array(["x" * 250_000_000]), {"compression": "zstd", "write_statistics": False}
+    group = pq.read_metadata(io.BytesIO(misstated(column, **options))).row_group(0)
+    return misstated(column, group.total_byte_size, group.column(1).total_uncompressed_size, **options)
+
+
+def with_many_values() -> bytes:
+    nulls = pa.ListArray.from_arrays(pa.array([0, 30_000_000], pa.int32()), pa.nulls(30_000_000, pa.bool_()))
+    return misstated(nulls, 30_000_000, compression="zstd", write_statistics=False, data_page_size=2**30)
+
+
+@pytest.mark.parametrize("made", [with_long_text, with_many_values])
+def test_what_a_parquet_file_states_about_itself_is_checked(request, made):
+    file = made()
+    pool = pa.proxy_memory_pool(usual := pa.default_memory_pool())
+    pa.set_memory_pool(pool)
+    request.addfinalizer(lambda: pa.set_memory_pool(usual))
+
+    with pytest.raises(ImportRefused, match="more than 200 MB|damaged"):
+        read_items(file, "items.parquet", ReadOptions())
+
+    assert pool.max_memory() < 100_000
+
+
+def test_no_damaged_parquet_file_ends_the_program():
+    """pyarrow ended it when it was asked for a part of a column with statistics of texts, but another type."""
+    file = misstated(pa.array(["x"]))
+    text, number = b"\x15\x0c%\x02\x18\x04text", b"\x15\x08%\x02\x18\x04text"
+    assert text in file
+
+    with pytest.raises(ImportRefused, match="damaged"):
+        read_items(file.replace(text, number), "items.parquet", ReadOptions())
 
 
 def table(rows: int, text: str) -> bytes:
@@ -77,13 +146,13 @@ def table(rows: int, text: str) -> bytes:
 def test_rows_with_the_same_text_share_it(monkeypatch):
     file = table(400, LONG)
     texts = []
-    usual = parquet._value
+    usual = reading._value
 
     def noted(value: object) -> object:
         texts.append(value)
         return usual(value)
 
-    monkeypatch.setattr(parquet, "_value", noted)
+    monkeypatch.setattr(reading, "_value", noted)
     read_items(file, "items.parquet", ReadOptions())
 
     assert len({id(text) for text in texts if text == LONG}) == 1

@@ -9,7 +9,7 @@ from triptych.formats.decode import refuse_other_content
 from triptych.formats.json_files import read_json
 from triptych.formats.layout import ITEMS
 from triptych.formats.model import MAX_UPLOAD, Contents, Findings, ReadOptions, Source
-from triptych.formats.parquet import read_parquet
+from triptych.formats.parquet.reading import read_parquet
 from triptych.formats.tables import read_delimited, restored, tally_escaped
 from triptych.formats.task_files import unpacked
 

@@ -13,8 +13,6 @@ from typing import Any
 from triptych.errors import ImportRefused, NothingToImport
 from triptych.formats.model import (
     COLUMN_TWICE,
-    MAX_COLUMNS,
-    MAX_ROWS,
     Contents,
     Findings,
     Json,
@@ -23,14 +21,10 @@ from triptych.formats.model import (
     Record,
     Source,
 )
+from triptych.formats.parquet.guard import DAMAGED, refuse_inflated, refuse_large
 from triptych.formats.values import NumberText, UnfitValueError
 
-MAX_INFLATED = 200 * 2**20
 ROWS_PER_BATCH = 5_000
-VALUE_BYTES = 8
-GROWING = (
-    "DELTA_BYTE_ARRAY"  # texts are stored as differences from the previous one, so a small file can contain gigabytes
-)
 
 
 def read_parquet(data: bytes, contents: Contents, options: ReadOptions, findings: Findings) -> Source:
@@ -40,13 +34,13 @@ def read_parquet(data: bytes, contents: Contents, options: ReadOptions, findings
 
     try:
         metadata = pq.read_metadata(io.BytesIO(data))
-        _refuse_size(metadata)
+        refuse_large(data, metadata)
         file = pq.ParquetFile(io.BytesIO(data), read_dictionary=_texts_in(metadata))
         columns = tuple(file.schema_arrow.names)
         _refuse_repeated(columns)
         rows = [Record(n, values) for n, values in enumerate(_rows(file), 1)]
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise ImportRefused("The file is damaged, or is not a Parquet file.") from error
+        raise ImportRefused(DAMAGED) from error
     except ValueError as error:  # pyarrow's of an object that has a field twice
         raise ImportRefused("A column has two fields of one name. Give each field a different name.") from error
     except OverflowError as error:
@@ -54,23 +48,6 @@ def read_parquet(data: bytes, contents: Contents, options: ReadOptions, findings
     if not rows:
         raise NothingToImport("The file has no rows: there is nothing to import.")
     return Source("Parquet", columns, tuple(rows), tabular=False)
-
-
-def _refuse_size(metadata: Any) -> None:
-    if metadata.num_rows > MAX_ROWS or metadata.num_columns > MAX_COLUMNS:
-        raise ImportRefused(
-            f"The file has {metadata.num_rows:,} rows and {metadata.num_columns:,} columns; at most {MAX_ROWS:,} rows "
-            f"and {MAX_COLUMNS} columns can be read. Split it."
-        )
-    groups = [metadata.row_group(n) for n in range(metadata.num_row_groups)]
-    chunks = [(group.column(n), metadata.schema.column(n)) for group in groups for n in range(group.num_columns)]
-    _refuse_inflated(sum(group.total_byte_size for group in groups))
-    # a run of equal values takes a few bytes in the file, whatever its length
-    _refuse_inflated(sum(chunk.num_values * max(VALUE_BYTES, column.length or 0) for chunk, column in chunks))
-    if any(GROWING in chunk.encodings for chunk, _ in chunks):
-        raise ImportRefused(
-            f"The file has texts in the encoding {GROWING}, which is not supported. Save it with another encoding."
-        )
 
 
 def _refuse_repeated(columns: Sequence[str]) -> None:
@@ -83,11 +60,6 @@ def _texts_in(metadata: Any) -> list[str]:
     """Paths of the text columns, read dictionary-encoded: each distinct text once, with references to it."""
     columns = [metadata.schema.column(n) for n in range(metadata.num_columns)]
     return [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
-
-
-def _refuse_inflated(size: int) -> None:
-    if size > MAX_INFLATED:
-        raise ImportRefused(f"The file holds more than {MAX_INFLATED // 2**20} MB when unpacked; split it.")
 
 
 def _bytes_of(values: Any) -> int:
@@ -111,7 +83,7 @@ def _rows(file: Any) -> Iterator[JsonObject]:
     size = 0
     for batch in file.iter_batches(ROWS_PER_BATCH):
         size += sum(_bytes_of(column) for column in batch.columns)
-        _refuse_inflated(size)
+        refuse_inflated(size)
         names = batch.schema.names
         columns = [_column(name, column) for name, column in zip(names, batch.columns, strict=True)]
         for row in zip(*columns, strict=True):

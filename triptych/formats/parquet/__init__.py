@@ -1,0 +1,1 @@
+"""Parquet files: checked before anything is decompressed, then read with pyarrow."""
