@@ -71,7 +71,7 @@ def engine() -> Engine:
 
 @contextmanager
 def reading() -> Iterator[Session]:
-    """A session that reads one consistent state of the database."""
+    """A session for reading, see `database.reading`."""
     with database.reading(engine()) as session:
         yield session
 

@@ -31,6 +31,7 @@ def checked(study: Study, version: int) -> tuple[list[LintFinding], list[CheckPo
     """The linter's findings in a draft, and its checklist; the items are read again only after a change of input."""
     place, asked = f"findings-{study.slug}", (version, study.raters_per_item)
     with state.reading() as session:
+        study = session.get_one(Study, study.id)  # the page read it before `version`
         if state.recall(place, (None,))[0] != asked:
             state.remember(place, (asked, linter.lint_study(session, study)))
         findings = state.recall(place)[1]

@@ -102,7 +102,7 @@ with live.drawing(slug):
             board = read_board(session, study, scope)
         study_tools(board, who)
     scope_notes(board.frame, scope, kinds)
-    step = next_step(study, board.overview)
+    step = next_step(board.study, board.overview)
     live.follow_at_a_pace(slug, lambda: live.number_now(study), board.frame.number)
     if board.frame.ratings.empty:
         no_rating(board, step)

@@ -12,10 +12,12 @@ from helpers.study_pages import SECRET_TEXT, button, interrupt_once, labels, ren
 from helpers.turns import turns_held
 
 from components.shell import state
+from components.study import sections
 from triptych.formats import read_items
 from triptych.storage import database
 from triptych.storage.models import Role, StudyState
 from triptych.study import design, lifecycle, pairing, plans, saved_setting
+from triptych.study.design import Parts
 from triptych.study.lint import linter
 from triptych.study.settings import settings_of
 from triptych.study.system_names import mark_of
@@ -352,3 +354,16 @@ def test_a_study_of_another_lead_is_not_found(visit, draft):
     app = visit(other, "design.py", study=draft.slug)
 
     assert not app.button
+
+
+def test_findings_are_about_the_rubric_that_their_version_has(draft, lead):
+    """Findings of the rubric before, read while another lead replaced it, stayed until the next change."""
+    score = "{criterion: fluency, slot: A, value: 2, reason: It reads well.}"
+    example = f"{{key: first, context: Question number 1?, candidates: [{{text: One.}}], references: [{score}]}}"
+    with database.writing(web_engine()) as session:
+        design.amend(session, now(draft), Parts(rubric_yaml=f"{SMALL_RUBRIC}training: [{example}]"), "", lead.pseudonym)
+        version = saved_setting.material_number(session, draft)
+
+    findings, _ = sections.checked(draft, version)
+
+    assert "1 item also appear among the training or check items." in [finding.text for finding in findings]

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from typing import cast
 
-from triptych.participants.watching import SOMEBODY, Watched
+from helpers.ratings import submit
+from helpers.studies import add_person, join
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from triptych.participants.watching import SOMEBODY, Watched, watched
+from triptych.people import viewers
 from triptych.results.frame.model import Frame
+from triptych.results.frame.upkeep import frame_of, leads_of
+from triptych.storage import database
+from triptych.storage.models import Study
 
 
 def test_a_text_is_renamed_in_one_pass():
@@ -26,3 +35,43 @@ def test_names_that_look_like_pseudonyms_stay():
     shown = watched.sentence("Highest: A-LLAMA on A-00001, says A-00002, not L-AB12C.")
 
     assert shown == f"Highest: A-LLAMA on A-00001, says Annotator 1, not {SOMEBODY}."
+
+
+def lead_lets_viewers_read(session: Session, study: Study, allowed: bool) -> None:
+    (lead,) = leads_of(session, study)
+    viewers.let_read_explanations(session, session.get_one(Study, study.id), allowed, lead)
+
+
+def test_explanations_end_for_a_page_being_drawn_then(engine: Engine, make_study):
+    """On PostgreSQL a page that had read the study before kept its settings under the number of the newest event."""
+    with database.writing(engine) as session:
+        study, _, (anna, _) = make_study(session)
+        submit(session, study, anna)
+        lead_lets_viewers_read(session, study, True)
+    with database.reading(engine) as page:
+        drawn = page.get_one(Study, study.id)
+        assert watched(page, drawn).explained
+        with database.writing(engine) as session:
+            lead_lets_viewers_read(session, study, False)
+        watched(page, drawn)
+
+    with database.reading(engine) as page:
+        assert not watched(page, page.get_one(Study, study.id)).explained
+
+
+def test_numbers_from_an_older_state_are_not_kept(engine: Engine, make_study):
+    """A conclusion and, on SQLite, a page may read a state that is older than the frame."""
+    with database.writing(engine) as session:
+        study, *_ = make_study(session)
+    with database.reading(engine) as older:
+        database.see_one_state(older)
+        drawn = older.get_one(Study, study.id)
+        with database.writing(engine) as session:
+            for name in ("zoe", "abe"):
+                submit(session, study, join(session, session.get_one(Study, study.id), add_person(session, name)))
+            frame_of(session, study)
+        watched(older, drawn)
+
+    with database.reading(engine) as page:
+        numbers = watched(page, page.get_one(Study, study.id)).numbers
+    assert (numbers["P-zoe"], numbers["P-abe"]) == ("Annotator 3", "Annotator 4")

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from helpers.frames import criterion_results
 from helpers.ratings import BEST_RUBRIC, exclude, first_work, resubmit, same, set_aside, submit
-from helpers.studies import full_answers, sure
+from helpers.studies import SYSTEMS, full_answers, sure
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import update
@@ -31,8 +31,8 @@ from triptych.results.progress import overview
 from triptych.stats.analysis.systems import agreement_of
 from triptych.stats.undefined import Undefined
 from triptych.storage import database, events
-from triptych.storage.models import Assignment, AssignmentState, Kind, Person
-from triptych.study import lifecycle
+from triptych.storage.models import Assignment, AssignmentState, Kind, Person, Study
+from triptych.study import annotator_groups, lifecycle
 from triptych.study.system_names import system_names
 
 STEPS = st.tuples(
@@ -113,6 +113,30 @@ def test_only_what_an_event_names_is_read_again(filled, monkeypatch):
     resubmit(session, people[0], work, full_answers(fluency=1))
     assert len(frame_of(session, study).ratings) == 48
     assert asked == [{work.id}]
+
+
+@pytest.mark.parametrize("is_first", [True, False], ids=["first frame", "later frame"])
+@pytest.mark.parametrize("same_session", [True, False], ids=["study of this session", "study of an earlier one"])
+def test_a_frame_has_settings_as_new_as_its_number(engine, make_study, is_first, same_session):
+    """On PostgreSQL a process kept the settings that a page had read before as those of the newest event."""
+    with database.writing(engine) as session:
+        study, lead, (anna, _) = make_study(session)
+        if not is_first:
+            frame_of(session, study)
+    with database.reading(engine) as earlier, database.reading(engine) as later:
+        page = earlier if same_session else later
+        drawn = earlier.get_one(Study, study.id)
+        with database.writing(engine) as session:
+            mine = session.get_one(Study, study.id)
+            annotator_groups.assign(session, mine, {anna.pseudonym: "crowd"}, lead.pseudonym)
+            lifecycle.unblind(session, mine, sure(lead))
+        assert read_board(page, drawn, Counted()).frame is frame_of(page, drawn)
+
+    with database.reading(engine) as page:
+        board = read_board(page, drawn, Counted())
+    assert board.frame.settings.annotator_groups == {anna.pseudonym: "crowd"}
+    assert board.frame.unblinded_at is not None
+    assert sorted(board.names.values()) == sorted(SYSTEMS)
 
 
 def test_means_medians_and_distributions_are_per_system(filled):

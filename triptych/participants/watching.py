@@ -103,7 +103,8 @@ def watched(session: Session, study: Study) -> Watched:
     source, latest = _watched.get(study.id, (None, None))
     if latest is None or source is not frame:
         latest = _of(session, study, frame)
-        _watched[study.id] = frame, latest
+        if study.event_number >= frame.number:  # else the session sees an older state than the frame's
+            _watched[study.id] = frame, latest
     return latest
 
 

@@ -28,6 +28,7 @@ class Board:
 def read_board(session: Session, study: Study, counted: Counted) -> Board:
     """The page's one read."""
     frame = frame_of(session, study)
+    study = session.get_one(Study, study.id)  # as new as the frame, since an open page follows the frame's number
     return Board(
         study,
         frame,

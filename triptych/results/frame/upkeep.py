@@ -31,12 +31,12 @@ def frame_of(session: Session, study: Study) -> Frame:
     """The study's frame, up to date with the session's view of the event log."""
     name = name_of(study)
     with _locks[name]:
-        number = events.last_number(session, study.id)
+        study = _as_now(session, study)
         frame = _frames.get(name)
         if frame is None:
-            _frames[name] = build_frame(session, study, number)
-        elif frame.number < number:
-            _frames[name] = _brought_up_to_date(session, study, frame, number)
+            _frames[name] = _built(session, study)
+        elif frame.number < study.event_number:
+            _frames[name] = _brought_up_to_date(session, study, frame)
         return _frames[name]
 
 
@@ -71,9 +71,22 @@ def forget() -> None:
     _frames.clear()
 
 
-def build_frame(session: Session, study: Study, number: int | None = None) -> Frame:
-    """The frame, built from the tables; number: the event number, read before anything else."""
-    number = events.last_number(session, study.id) if number is None else number
+def build_frame(session: Session, study: Study) -> Frame:
+    """The frame, built from the tables."""
+    return _built(session, _as_now(session, study))
+
+
+def _as_now(session: Session, study: Study) -> Study:
+    """The study's row, whose number of events and settings are of one state; call it before anything else is read.
+
+    The caller may have read it earlier, or on PostgreSQL in an earlier statement. What is newer than the number is
+    harmless, since its event is processed next; what is older would stay.
+    """
+    events.write_pending(session)
+    return session.get_one(Study, study.id, populate_existing=True)
+
+
+def _built(session: Session, study: Study) -> Frame:
     work, ratings = load(session, study, None)
     meta = select(Item.external_id, Item.meta).where(Item.study_id == study.id, Item.purpose == Purpose.main)
     # on the connection, since the ORM takes as long again for every item
@@ -81,7 +94,7 @@ def build_frame(session: Session, study: Study, number: int | None = None) -> Fr
     return Frame(
         lifecycle.design_of(session, study),
         study.round,
-        number,
+        study.event_number,
         work,
         ratings,
         by_item,
@@ -105,17 +118,17 @@ def _present_leads(session: Session, study: Study) -> frozenset[str]:
     return frozenset(session.scalars(leads.where(Membership.study_id == study.id, Membership.role == Role.lead)))
 
 
-def _brought_up_to_date(session: Session, study: Study, frame: Frame, number: int) -> Frame:
-    """The frame as of event `number`: rows of each assignment or person in later events are replaced, not appended."""
+def _brought_up_to_date(session: Session, study: Study, frame: Frame) -> Frame:
+    """The frame as of the study's last event: rows of each assignment or person in new events are replaced."""
     news = events.since(session, study.id, frame.number)
     changed = _changed(session, study, frame, news)
     another = frame.design is not lifecycle.design_of(session, study) or len(frame.meta) != study.item_count
     if len(changed) > MANY or another:
-        return build_frame(session, study, number)
+        return _built(session, study)
     work, ratings = load(session, study, changed) if changed else (frame.work[:0], frame.ratings[:0])
     return replace(
         frame,
-        number=number,
+        number=study.event_number,
         work=_replaced(frame.work, work, changed),
         ratings=_replaced(frame.ratings, ratings, changed),
         leads=frame.leads | _present_leads(session, study),
