@@ -11,7 +11,7 @@ from helpers.frames import crossed
 from helpers.present import present
 from helpers.ratings import exclude, submit
 from helpers.results_pages import visit, words  # noqa: F401
-from helpers.studies import full_answers
+from helpers.studies import add_person, full_answers, join
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +20,7 @@ from triptych.annotate import exclusions
 from triptych.exchange import judge_scores
 from triptych.exchange.judge_scores import JudgeScore
 from triptych.participants.watching import watched
+from triptych.privacy import withdrawal
 from triptych.reports.numbers import Book
 from triptych.results.frame.collection import Planned
 from triptych.results.frame.model import Counted, Frame
@@ -35,7 +36,7 @@ from triptych.storage.events import EventKind
 from triptych.storage.models import Study, StudyState
 from triptych.study import design, lifecycle
 from triptych.study.design import Parts
-from triptych.study.settings import Preregistration, StudySettings, changed, stored
+from triptych.study.settings import Consent, Preregistration, StudySettings, changed, stored
 from triptych.study.system_names import system_names
 from triptych.web.session import web_engine
 
@@ -119,9 +120,13 @@ def half_done(engine, make_study):
     """(session, study, lead, items): one of two annotators per item rated the four items."""
     with database.writing(engine) as session:
         study, lead, people = make_study(session, raters_per_item=2)
-        for _ in range(4):
-            submit(session, study, people[0], full_answers())
+        rate_all(session, study, people[0])
         yield session, study, lead, people
+
+
+def rate_all(session, study, who):
+    for _ in range(4):
+        submit(session, study, who, full_answers())
 
 
 def collected(session, study):
@@ -148,17 +153,34 @@ def test_a_study_that_was_opened_and_closed_early_stays_strict(half_done, monkey
 
 
 @pytest.mark.parametrize(
-    ("then", "looks"), [("", 0), ("stop rule", 1), ("excluded", 1), ("more annotators", 1), ("closed", 0)]
+    ("then", "looks"),
+    [
+        ("", 0),
+        ("stop rule", 1),
+        ("excluded", 1),
+        ("reinstated", 1),
+        ("withdrew", 1),
+        ("more annotators", 1),
+        ("closed", 0),
+    ],
 )
 def test_a_look_when_everything_is_in_is_not_early(half_done, then, looks):
     session, study, lead, people = half_done
-    for _ in range(4):
-        submit(session, study, people[1], full_answers())
+    study.settings = stored(changed(study, consent=Consent(after_withdrawal="delete")))
+    rate_all(session, study, people[1])
+    if then == "reinstated":
+        exclusions.exclude(session, study, people[1].pseudonym, "slow", lead.pseudonym)
+        rate_all(session, study, join(session, study, add_person(session, "another")))
     if then == "stop rule":
         study.settings = stored(changed(study, preregistration=Preregistration(stop_rule="at 8")))
     log_look(session, study, 8, 8, lead.pseudonym)
     if then == "excluded":
         exclude(session, study, people[1])
+    if then == "reinstated":
+        exclusions.reinstate(session, study, people[1].pseudonym, "not slow", lead.pseudonym)
+    if then == "withdrew":
+        withdrawal.withdraw(session, study, people[1].pseudonym, lead.pseudonym)
+        rate_all(session, study, join(session, study, add_person(session, "another")))
     if then == "more annotators":
         design.amend(session, study, Parts(raters_per_item=3), "more power", lead.pseudonym)
     if then == "closed":

@@ -19,14 +19,15 @@ from triptych.storage.models import Event, EventDetail, Item, Kind, Person, Purp
 from triptych.study.annotator_groups import first_annotations
 from triptych.study.settings import Preregistration
 
+# acts after which other people's annotations count
+CHANGES_WHO_COUNTS = (EventKind.annotator_excluded, EventKind.annotator_reinstated, *events.DEPARTURES)
 ABOUT_COLLECTION = (
     EventKind.results_opened,
     EventKind.study_open,
     EventKind.study_closed,
     EventKind.design_amended,
     EventKind.ratings_imported,
-    EventKind.annotator_excluded,
-    EventKind.annotator_reinstated,
+    *CHANGES_WHO_COUNTS,
 )
 UNSEEN = "before anybody had opened results in the app"
 NOT_LOGGED = " Exports, single ratings, and reports made by a command do not count as opening results."
@@ -40,7 +41,7 @@ class Planned:
     annotations are not counted here; dropped: planned annotations of those that were taken out when annotations were
     in. looks: (day, pseudonym) of everybody who opened results before the study was closed, or until now. imported: the
     ratings came from elsewhere, without a plan. excluded: who was excluded when the study was closed. complete: those
-    of the looks at which all places were filled, and nobody was excluded since.
+    of the looks at which all places were filled, and since when the same annotators count.
     """
 
     places: int = 0
@@ -92,11 +93,11 @@ def _look(event: Row[Any]) -> tuple[str, str]:
 
 
 def _complete(session: Session, study: Study, history: list[Row[Any]], places: int) -> frozenset[tuple[str, str]]:
-    """Looks at which as many annotations were in as are planned now, since when no annotator was excluded."""
-    exclusions = {event.number: event.subject for event in history if event.kind == EventKind.annotator_excluded}
-    query = select(Person.pseudonym).where(Person.kind == Kind.judge, Person.pseudonym.in_(exclusions.values()))
-    judges = {*session.scalars(query)} if exclusions else set()
-    last = max((number for number, excluded in exclusions.items() if excluded not in judges), default=0)
+    """Looks at which as many annotations were in as are planned now, since when the same annotators count."""
+    changes = {event.number: event.subject for event in history if event.kind in CHANGES_WHO_COUNTS}
+    query = select(Person.pseudonym).where(Person.kind == Kind.judge, Person.pseudonym.in_(changes.values()))
+    judges = {*session.scalars(query)} if changes else set()
+    last = max((number for number, changed in changes.items() if changed not in judges), default=0)
     looks = {event.number: _look(event) for event in history if _is_look(event) and event.number > last}
     values = _values(session, study, looks)
     return frozenset(look for number, look in looks.items() if values.get(number, {}).get("annotations", -1) >= places)
