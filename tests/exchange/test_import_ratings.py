@@ -121,6 +121,37 @@ def test_only_the_people_table_holds_names(imported):
     assert "w1" not in str(details)
 
 
+@pytest.mark.parametrize(
+    ("column", "values", "items", "problem"),
+    [
+        ("context", ("On cats", "On taxes"), None, "item '1' has another text in file1.csv than in file0.csv."),
+        ("response", ("Cats", "Taxes"), None, "item '1', system 'm', has another text in file1.csv than in file0.csv."),
+        ("item group", ("cats", "taxes"), None, "item '1' has another group in file1.csv than in file0.csv."),
+        ("context", ("On cats", "On  cats\t"), ITEMS, "item '1' has another text in the items than in file1.csv."),
+        ("context", ("On cats", "On  cats\t"), None, None),
+    ],
+)
+def test_one_id_for_different_items_of_two_files_is_refused(column, values, items, problem):
+    one, two = (LONG.replace("value", f"value,{column}") + f"1,m,w{n},fluency,4,{values[n]}\n" for n in (0, 1))
+
+    refused = problems_of(together(one, two, items=items))
+
+    assert [sentence.partition(" Give ")[0] for sentence in refused[:1]] == [problem][: bool(problem)]
+
+
+def test_items_without_an_id_are_the_same_by_their_context():
+    """They were numbered in each file, from 1."""
+    header = "HITId,WorkerId,AssignmentStatus,Input.context,Input.model,Answer.fluency\n"
+    first = header + "H1,w1,Approved,On cats,m,4\nH2,w1,Approved,On dogs,m,3\n"
+    second = header + "H3,w2,Approved,On taxes,m,4\nH4,w2,Approved,On dogs,m,2\n"
+
+    ratings = together(first, second)
+
+    assert problems_of(ratings) == []
+    assert [item.context_text for item in ratings.items] == ["On cats", "On dogs", "On taxes"]
+    assert sum(work.item == ratings.items[1].external_id for work in ratings.works) == 2
+
+
 def test_the_log_names_no_imported_file(imported):
     """A file of one annotator is often named after them."""
     file = read(ROWS, "Wilhelmina-ratings.csv")

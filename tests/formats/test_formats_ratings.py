@@ -579,14 +579,15 @@ def test_a_mechanical_turk_batch_is_read_without_the_rejected_assignments():
         f"H3,W3,Rejected,,1,t5,Hello,Summary two,1,{form}\n"
     )
     ratings = table(MTURK + rows)
+    [item] = {rating.item for rating in ratings.ratings}
     assert rated(ratings) == [
-        ("item-1", "bart", "W1", "Fluency", "4"),
-        ("item-1", "bart", "W1", "verdict", "yes"),
-        ("item-1", "t5", "W2", "Fluency", "3"),
-        ("item-1", "t5", "W2", "verdict", "yes"),
+        (item, "bart", "W1", "Fluency", "4"),
+        (item, "bart", "W1", "verdict", "yes"),
+        (item, "t5", "W2", "Fluency", "3"),
+        (item, "t5", "W2", "verdict", "yes"),
     ]
     assert ratings.ratings[0].at == datetime(2021, 7, 27, 9, 11, 12, tzinfo=UTC)
-    assert ratings.texts[("item-1", "t5")] == "Summary two"
+    assert ratings.texts[(item, "t5")] == "Summary two"
     assert "1 rejected assignment(s) are left out." in messages(ratings)
 
 

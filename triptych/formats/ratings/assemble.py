@@ -23,6 +23,7 @@ from triptych.formats.ratings.model import (
     ImportedHighlight,
     ImportedNote,
     ImportedRating,
+    Key,
     RaterKind,
 )
 from triptych.formats.ratings.proposal import DECIMALS, REASONED_MISSING, judge_of, means_missing, number_in
@@ -45,6 +46,7 @@ LEFT_OUT = {
 }
 UNRATED = "{n} item(s) of the file have no rating."
 NO_TIME = "{n} annotation(s) have no time; they get the time of the import."
+SAME_ID = "Give different items different ids; for the same item, leave this column out of one of the files."
 MISSING_TEXTS = "No texts were given for {n} candidate(s): pages that show texts stay empty for them."
 
 
@@ -247,13 +249,28 @@ class _Builder:
         self.criteria = {criterion.key: criterion for criterion in asked.rubric.criteria}
         self.labels = {spelled: label for label in asked.rubric.highlights for spelled in (label.title, label.key)}
         self.items_by_id = None if items is None else {item.external_id: item for item in items.items}
-        self.texts: dict[tuple[str, str], Content] = {key: text for file in files for key, text in file.texts.items()}
-        self.contexts: dict[str, Content] = {name: text for file in files for name, text in file.contexts.items()}
         self.systems: dict[str, dict[str, None]] = {}
+        contexts: dict[str, Content] = {}
+        texts: dict[tuple[str, str], Content] = {}
         for item in (self.items_by_id or {}).values():
             self.systems[item.external_id] = dict.fromkeys(candidate.system for candidate in item.candidates)
-            self.contexts[item.external_id] = item.context_turns or item.context_text or ""
-            self.texts |= {(item.external_id, c.system): c.turns or c.text or "" for c in item.candidates}
+            contexts[item.external_id] = item.context_turns or item.context_text or ""
+            texts |= {(item.external_id, c.system): c.turns or c.text or "" for c in item.candidates}
+        self.contexts = self._joined([*((file.name, file.contexts) for file in files), ("the items", contexts)])
+        self.texts = self._joined([*((file.name, file.texts) for file in files), ("the items", texts)])
+        self.groups = self._joined([(file.name, file.item_groups) for file in files], "group")
+
+    def _joined(self, of_files: Sequence[tuple[str, Mapping[Key, Content]]], noun: str = "text") -> dict[Key, Content]:
+        """Item, or item and system → its text; texts that differ between files are an error."""
+        joined: dict[Key, Content] = {}
+        places: dict[Key, str] = {}
+        for name, texts in of_files:
+            for key, text in texts.items():
+                if key in joined and _differ(joined[key], text):
+                    about = f"item '{key}'" if isinstance(key, str) else f"item '{key[0]}', system '{key[1]}',"
+                    self.findings.error(f"{about} has another {noun} in {name} than in {places[key]}. {SAME_ID}")
+                joined[key], places[key] = text, name
+        return joined
 
     def error(self, message: str, row: int, column: str | None = None) -> None:
         self.findings.error(f"{self.file}{message}", row, column)
@@ -465,8 +482,7 @@ class _Builder:
 
     def _group(self, item: str) -> dict[str, str]:
         """The field with an item's group, if the files have one."""
-        group = next((file.item_groups[item] for file in self.files if item in file.item_groups), None)
-        return {} if group is None else {ITEM_GROUP: group}
+        return {ITEM_GROUP: str(self.groups[item])} if item in self.groups else {}
 
     def _item(self, name: str, context: Content, row: int) -> ItemDraft:
         systems = self.systems.get(name) or {UNKNOWN_SYSTEM: None}
@@ -479,6 +495,13 @@ class _Builder:
             extra_texts={},
             row=row,
         )
+
+
+def _differ(text: Content, other: Content) -> bool:
+    """Whether two texts, or two lists of turns, differ in more than their spaces."""
+    if isinstance(text, str) and isinstance(other, str):
+        return bool(text and other) and text.split() != other.split()
+    return isinstance(text, tuple) and isinstance(other, tuple) and text != other
 
 
 def _with_words(rating: ReadRating, note: ImportedNote, named: bool) -> ReadRating | None:

@@ -10,6 +10,7 @@ system 'unknown'; in a column for systems, an empty cell means a rating about th
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -37,7 +38,8 @@ from triptych.formats.values import plain
 from triptych.storage.models import Purpose
 
 NO_TIME = "{n} time(s) are not in ISO 8601; they are treated as unknown."
-NUMBERED = "No input is an item id: assignments with the same context are treated as one item."
+ID_DIGITS = 12
+NAMED = "No input is an item id: assignments with the same context are treated as one item."
 OTHER_PURPOSE = "{n} rating(s) of training and tests are left out."
 KINDS: dict[str, RaterKind] = {"judge": "judge", "simulated": "simulated"}
 TRUE = {"1", "true", "yes"}
@@ -72,10 +74,9 @@ def read(source: Source, into: Gathering, roles: Roles = MappingProxyType({})) -
     _check(columns, into.roles)
     if len(source.records) * len(columns.wide) > MAX_RATINGS:
         raise ImportRefused(f"The table has more than {MAX_RATINGS:,} cells for ratings; split it.")
-    numbers: dict[str, str] = {}
     for record in source.records:
         cells = columns.cells(record)
-        item = named(cells["item"]) if "item" in cells else _numbered(cells["context"], numbers)
+        item = named(cells["item"]) if "item" in cells else _named_by(cells["context"])
         if not item:
             into.findings.error("has no item id.", record.row, columns.by_meaning.get("item"))
         elif named(cells.get("purpose")) not in ("", Purpose.main, Purpose.repeat):
@@ -83,8 +84,8 @@ def read(source: Source, into: Gathering, roles: Roles = MappingProxyType({})) -
         else:
             _texts(record.row, cells, columns, item, into)
             _row(record, cells, columns, item, into)
-    if numbers:
-        into.findings.note(NUMBERED)
+    if "item" not in columns.by_meaning:
+        into.findings.note(NAMED)
     meaning = "criterion" if {"annotator", "judge"} & set(columns.by_meaning) else "ratings of annotator"
     into.recognised |= {column: f"{meaning} '{name}'" for column, name in columns.wide.items()}
 
@@ -112,9 +113,9 @@ def _check(columns: Columns, roles: Roles) -> None:
         raise RolesNeeded(roles, f"No column contains values. There are {', '.join(roles)}; call it 'value'.")
 
 
-def _numbered(context: Json, numbers: dict[str, str]) -> str:
-    """The number of a context, in order of first appearance; contexts serve as items without an id."""
-    return numbers.setdefault(plain(context), f"item-{len(numbers) + 1}") if context else ""
+def _named_by(context: Json) -> str:
+    """An id made from a context, the same in every file; contexts serve as items without an id."""
+    return f"item-{hashlib.sha256(plain(context).encode()).hexdigest()[:ID_DIGITS]}" if context else ""
 
 
 def _texts(row: int, cells: Cells, columns: Columns, item: str, into: Gathering) -> None:
