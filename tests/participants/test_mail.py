@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 from helpers.ratings import submit
+from sqlmodel import Session
 
 from triptych import settings
 from triptych.participants import mail
@@ -18,6 +19,7 @@ from triptych.participants.mail import Watch, failure_of
 from triptych.settings import Encryption, MailServer, UnsafeSettings
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Person, Study
+from triptych.storage.unavailable import BUSY, DatabaseBusy
 
 
 class Recipient(socketserver.StreamRequestHandler):
@@ -119,6 +121,37 @@ def test_a_finished_study_is_reported_once(sqlite_engine, full, inbox, caplog):
     assert "http" not in text
     assert "lead@lab.test" not in caplog.text
     assert "a message was sent to 1 lead" in caplog.text
+
+
+def test_a_look_at_a_busy_database_is_repeated(sqlite_engine, full, inbox, monkeypatch, caplog):
+    """Nothing happens in a complete study later, so no later look would have found the notice."""
+    watch = Watch(sqlite_engine, inbox.named)
+
+    def busy(*_) -> None:
+        raise DatabaseBusy(BUSY)
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(mail, "writing", busy)
+        watch.look()
+    assert inbox.mails == []
+    assert f"Study {full.id}: looking for news failed and is tried again." in caplog.text
+
+    watch.look()
+    assert len(inbox.mails) == 1
+
+
+def test_a_study_that_fails_holds_up_no_other(sqlite_engine, full, make_study, inbox, monkeypatch):
+    with writing(sqlite_engine) as session:
+        other, *_ = make_study(session)
+    asked = []
+
+    def failing(_session: Session, study: Study) -> None:
+        asked.append(study.id)
+        raise ValueError
+
+    monkeypatch.setattr(mail, "news_of", failing)
+    Watch(sqlite_engine, inbox.named).look()
+    assert sorted(asked) == sorted([full.id, other.id])
 
 
 def test_a_study_without_news_sends_nothing(sqlite_engine, make_study, inbox):

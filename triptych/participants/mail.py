@@ -74,11 +74,18 @@ class Watch:
         for study_id, number in numbers.items():
             if self.looked_at.get(study_id) == number:
                 continue
-            self.looked_at[study_id] = number
-            with reading(self.engine) as session:
-                news = news_of(session, session.get_one(Study, study_id))
-            if news.marks and news.addresses and self._mark(news):
-                self._send(news)
+            try:
+                self._look_at(study_id)
+            except Exception:  # others have news too; nothing may happen in this study later, so it is looked at again
+                log.exception("Study %d: looking for news failed and is tried again.", study_id)
+            else:
+                self.looked_at[study_id] = number
+
+    def _look_at(self, study_id: int) -> None:
+        with reading(self.engine) as session:
+            news = news_of(session, session.get_one(Study, study_id))
+        if news.marks and news.addresses and self._mark(news):
+            self._send(news)
 
     def _mark(self, news: News) -> bool:
         """Whether this process is the one that sends the notices."""
