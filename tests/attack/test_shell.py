@@ -477,7 +477,10 @@ def test_links_and_pipes_in_a_folder_are_left_out(tmp_path):
     (folder / "endless.csv").symlink_to("/dev/zero")
     os.mkfifo(folder / "pipe.csv")
 
-    assert [name for _, name in ratings._files_in(folder)] == ["ratings.csv"]
+    paths, others = ratings._files_in(folder)
+
+    assert [name for _, name in paths] == ["ratings.csv"]
+    assert others == ["endless.csv", "outside.csv", "pipe.csv"]
 
 
 def copies_with_somebody_who_left(engine, make_study) -> list[str]:

@@ -219,6 +219,18 @@ def test_an_import_lists_what_is_left_out_of_each_file(run, tmp_path):
     assert "ratings.csv: Ignored columns or fields: mood." in json.loads(run(*words, "--json")[1])["problems"]
 
 
+def test_an_import_names_what_is_not_read_in_a_folder(run, tmp_path):
+    for name in ("anna.csv", "bert.csv.bak", "cleo/cleo.zip", ".git/config", "mine\nyours.xls"):
+        (tmp_path / "given" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "given" / name).write_text("item_id,system,annotator,criterion,value\n1,s,x,good,4\n")
+
+    code, output, _ = run("study", "import-ratings", "L", "T", str(tmp_path / "given"))
+
+    assert code == 0
+    line = "anna.csv: Not read in the folder: bert.csv.bak, cleo/cleo.zip, mine\\nyours.xls."
+    assert line in output.splitlines(), output
+
+
 @pytest.mark.parametrize("words", [("study", "import-ratings", "L", "T"), ("rubric", "check")], ids=" ".join)
 def test_no_more_of_a_file_is_read_than_allowed(run, tmp_path, words):
     """A file with a hole takes nothing in an archive and on the disk, and all of its size in memory."""

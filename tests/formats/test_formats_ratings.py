@@ -310,6 +310,25 @@ def test_files_of_a_zip_are_read_one_by_one():
     assert ratings.name == "w1.csv"
 
 
+def test_two_files_of_one_name_in_a_zip_are_refused():
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive, pytest.warns(UserWarning, match="Duplicate name"):
+        for name in ("anna", "bert"):
+            archive.writestr("ratings.csv", f"{LONG}1,m,{name},c,4\n")
+    with pytest.raises(ImportRefused, match="The zip holds two files called ratings.csv"):
+        read_files(data.getvalue(), "x.zip")
+
+
+def test_files_of_a_zip_that_are_not_read_are_named():
+    rows = {f"{name}.csv": f"{LONG}1,m,{name},c,4\n" for name in ("anna", "bert")}
+    first, second = read_files(zipped(**rows, **{"c.csv ": rows["anna.csv"], "d.xls": b"", ".DS_Store": b""}), "x.zip")
+    assert (messages(first), messages(second)) == (["Not read in the zip: c.csv , d.xls."], [])
+    (first,) = read_files(zipped(**{"ratings.csv": rows["anna.csv"], **{f"{n}.csv": b"" for n in range(12)}}), "x.zip")
+    assert messages(first)[0].endswith("8.csv, 9.csv and 2 more.")
+    (first,) = read_files(zipped(**{"ratings.csv": rows["anna.csv"], "codebook.json": {}, "README.md": ""}), "x.zip")
+    assert messages(first) == []
+
+
 def test_an_empty_table_in_a_zip_is_left_out():
     empty = io.BytesIO()
     pq.write_table(pa.table({"item_id": pa.array([], pa.string())}), empty)

@@ -102,7 +102,9 @@ def ratings_in(
     unclear: list[RolesNeeded] = []
     for words, kind in [(words, HUMAN) for words in people] + [(words, JUDGE) for words in judges]:
         group, _, after = words.rpartition("=") if not Path(words).exists() else ("", "", words)
-        for path, name in _files_in(Path(after)):
+        paths, others = _files_in(Path(after))
+        first = len(read_in)
+        for path, name in paths:
             try:
                 content = _content(path, encoding)
                 files = read_files(content, name_of("-", content) if name == "-" else name, kind, mapping.roles)
@@ -110,6 +112,8 @@ def ratings_in(
                 unclear.append(RolesNeeded(refusal.roles, f"{name}: {refusal}"))
                 continue
             read_in += [in_group(file, group) for file in files]
+        if read_in[first:]:
+            read_in[first].problems += archives.not_read("the folder", others)
     if unclear:
         sources: list[FinishedRatings | RolesNeeded] = [*read_in, *unclear]
         raise RolesNeeded(mapping_of(sources, mapping.duplicates).roles, *map(str, unclear))
@@ -124,13 +128,26 @@ def _content(path: Path, encoding: str | None) -> bytes:
     return archives.recoded_zip(data, dict.fromkeys(archives.unconfirmed(data), encoding))
 
 
-def _files_in(path: Path) -> list[tuple[Path, str]]:
-    """The file and its name, or all supported files of a folder with their paths in it, except links to outside."""
+def _files_in(path: Path) -> tuple[list[tuple[Path, str]], list[str]]:
+    """The file and its name, or all supported files of a folder with their paths in it, except links to outside; then
+    the paths of the folder's other files.
+    """
     if not path.is_dir():
-        return [(path, path.name)]
-    named = sorted(file for file in path.rglob("*") if file.suffix.lstrip(".").casefold() in ENDINGS)
-    inside = [file for file in named if file.is_file() and file.resolve().is_relative_to(path.resolve())]
-    return [(file, file.relative_to(path).as_posix()) for file in inside]
+        return [(path, path.name)], []
+    inside: list[tuple[Path, str]] = []
+    others: list[str] = []
+    for file in sorted(path.rglob("*")):
+        name = file.relative_to(path)
+        if _is_readable(file, path):
+            inside.append((file, name.as_posix()))
+        elif not file.is_dir() and not any(part.startswith(".") for part in name.parts):
+            others.append(name.as_posix())
+    return inside, others
+
+
+def _is_readable(file: Path, folder: Path) -> bool:
+    is_named = file.suffix.lstrip(".").casefold() in ENDINGS
+    return is_named and file.is_file() and file.resolve().is_relative_to(folder.resolve())
 
 
 def mapping_in(path: str | None, duplicates: Duplicates | None) -> ColumnMapping:

@@ -68,6 +68,8 @@ def unzipped(data: bytes, kind: str, max_members: int, max_bytes: int, remedy: s
             if len(entries) > max_members:
                 raise ImportRefused(f"{kind} holds {len(entries):,} files; at most {max_members:,} can be read.")
             for entry in entries:
+                if entry.filename in members:  # other programs may read the other one
+                    raise ImportRefused(f"{kind} holds two files called {entry.filename}.")
                 members[entry.filename] = archive.open(entry).read(left + 1)
                 left -= len(members[entry.filename])
                 if left < 0:

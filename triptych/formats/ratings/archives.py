@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import PurePosixPath
 from typing import TypeVar
@@ -25,6 +25,7 @@ from triptych.formats.zips import unzipped
 
 ENDINGS = RATINGS.endings
 MAX_FILES = 2_000
+MAX_NAMED = 10
 MAX_INFLATED = 100 * 2**20
 DELIMITERS_IN_BYTES = tuple(map(str.encode, DELIMITERS))
 PACKED, MAX_PACKED = ("parquet", "xlsx"), 20  # files that are themselves compressed, and their maximum number
@@ -59,7 +60,17 @@ def read_archive(data: bytes, filename: str, kind: RaterKind, read: Reader) -> t
     items = _of_stems(files, (ITEMS,))
     if items and results[0].format == "Table of ratings":
         _add_items(results[0], files, items[0])
+    if not _of_stems(files, (CODEBOOK,)):  # the other files of an export repeat what the chosen ones contain
+        results[0].problems += not_read("the zip", [name for name in files if name not in (*chosen, *items[:1])])
     return tuple(results)
+
+
+def not_read(where: str, names: Sequence[str]) -> tuple[Problem, ...]:
+    """A note that names the files that a zip or folder holds besides ratings, if it holds any."""
+    if not names:
+        return ()
+    more = f" and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else ""
+    return (Problem("note", None, None, f"Not read in {where}: {', '.join(names[:MAX_NAMED])}{more}."),)
 
 
 def _refuse_many_packed(names: Iterable[str]) -> None:
