@@ -541,6 +541,14 @@ def test_times_that_no_clock_shows_are_not_read():
     assert ratings and {rating.at for rating in ratings} == {None}
 
 
+def test_years_that_a_study_cannot_have_are_unknown():
+    times = ("0001-01-01T00:00:00Z", "1899-12-31", "2200-01-01", "9999-12-31T23:59:59Z", "2026-01-02T03:04:05Z")
+    rows = "".join(f"{row},m,w,c,4,{time}\n" for row, time in enumerate(times))
+    ratings = table("item_id,system,annotator,criterion,value,submitted_at\n" + rows)
+    assert [rating.at for rating in ratings.ratings] == [*[None] * 4, datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)]
+    assert "4 time(s) are not in ISO 8601, or not in the years 1900 to 2199" in messages(ratings)[0]
+
+
 def test_pearmut_offsets_are_utf16_units_without_line_breaks():
     text, spans = "So 😀\nit is", [(3, 4), (5, 6), (10, 10)]
     marks = [{"start_i": start, "end_i": end, "category": None, "severity": "minor"} for start, end in spans]

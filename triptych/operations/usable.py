@@ -21,7 +21,7 @@ from triptych.annotate.outcomes import LATER, HowItEnded, how_it_ended
 from triptych.errors import ImportRefused, InvalidRubric
 from triptych.formats.model import MAX_SYSTEMS
 from triptych.formats.ratings.assemble import MAX_POSITIONS
-from triptych.formats.ratings.model import LONGEST_SECONDS
+from triptych.formats.ratings.model import LONGEST_SECONDS, YEARS
 from triptych.rubric.answers import Arrangement, MarkUnit
 from triptych.rubric.model import MAX_CRITERIA
 from triptych.storage.events import EventKind
@@ -46,7 +46,6 @@ from triptych.study.settings import settings_of
 
 LARGEST_INTEGER = 2**31 - 1  # that a column of PostgreSQL stores
 MAX_ARRIVALS, LONGEST_ARRIVALS = 20, 2**20  # times, and characters with all renamed people
-YEARS = range(1900, 2200)  # of a time: days can be added to it, and each library can represent it
 UNIT, ARRANGED, REASONS = TypeAdapter(MarkUnit | None), TypeAdapter(list[Arrangement]), TypeAdapter(list[list[str]])
 UNUSABLE = (ValidationError, InvalidRubric, LookupError, ValueError, TypeError, AttributeError)
 

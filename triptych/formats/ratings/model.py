@@ -19,6 +19,7 @@ Key = TypeVar("Key", str, tuple[str, str])
 UNKNOWN_SYSTEM = "unknown"
 MAX_RATINGS = 1_200_000  # in a file or zip
 NO_VALUE = "{n} empty rating(s) are left out: what was not answered has no row."
+YEARS = range(1900, 2200)  # of a time: days can be added to it, and each library can represent it
 LONGEST_SECONDS = 1e9  # of work on an item; sums of larger numbers could overflow
 MAX_QUOTED = 100_000_000  # characters, as many as a zip may contain
 FREE_TEXT = "{n} free text(s) are kept as the explanation of the rating they name or belong to, or as a note."
@@ -288,14 +289,16 @@ def _as_float(value: Json) -> float | None:
 
 
 def moment_of(value: Json) -> datetime | None:
-    """A time in UTC from ISO 8601 or seconds since 1970; a time without a zone is taken as UTC."""
+    """A time in UTC from ISO 8601 or seconds since 1970, within YEARS; a time without a zone is taken as UTC."""
     try:
         if isinstance(value, int | float | NumberText) and not isinstance(value, bool):
-            return datetime.fromtimestamp(float(value), UTC)
-        at = datetime.fromisoformat(str(value).strip())
-        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+            at = datetime.fromtimestamp(float(value), UTC)
+        else:
+            at = datetime.fromisoformat(str(value).strip())
+            at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
     except (ValueError, OverflowError, OSError):
         return None
+    return at if at.year in YEARS else None
 
 
 def named(value: Json) -> str:

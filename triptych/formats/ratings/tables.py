@@ -22,6 +22,7 @@ from triptych.formats.model import Json, JsonObject, Record, Source
 from triptych.formats.ratings.model import (
     MAX_RATINGS,
     UNKNOWN_SYSTEM,
+    YEARS,
     Gathering,
     RaterKind,
     RatingExtras,
@@ -37,7 +38,9 @@ from triptych.formats.tables import restored
 from triptych.formats.values import plain
 from triptych.storage.models import Purpose
 
-NO_TIME = "{n} time(s) are not in ISO 8601; they are treated as unknown."
+NO_TIME = (
+    f"{{n}} time(s) are not in ISO 8601, or not in the years {YEARS[0]} to {YEARS[-1]}; they are treated as unknown."
+)
 ID_DIGITS = 12
 NAMED = "No input is an item id: assignments with the same context are treated as one item."
 OTHER_PURPOSE = "{n} rating(s) of training and tests are left out."
