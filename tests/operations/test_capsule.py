@@ -10,10 +10,11 @@ from types import SimpleNamespace
 import pytest
 from helpers.annotations import annotate_with_everything
 from helpers.capsules import rebuilt, with_sql
+from helpers.ratings import append_scores
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, join, sure
 from sqlalchemy import select
 
-from triptych.errors import ImportRefused, NotAllowed, NotFound, UnsafeDatabase
+from triptych.errors import Conflict, ImportRefused, NotAllowed, NotFound, UnsafeDatabase
 from triptych.operations import backup, capsule, verify
 from triptych.storage import database, schema
 from triptych.storage.database import reading, writing
@@ -98,6 +99,23 @@ def test_a_capsule_lists_its_contents_and_holds_no_names(origin, packed):
     assert b"key: small" in files["rubric.yaml"]
     everything = b"".join(files.values())
     assert not [word for word in (b"WHO-SHE-IS", b"her@address", b"Mrs ", b"Another study") if word in everything]
+
+
+def test_a_judge_is_recognised_after_a_capsule(sqlite_engine, make_study, elsewhere, tmp_path):
+    with writing(sqlite_engine) as session:
+        study, lead, (somebody, _) = make_study(session)
+        judge, slug = append_scores(session, study, lead, "some-model"), study.slug
+        session.get_one(Person, somebody.person_id).name = "Mrs Ann"
+    (tmp_path / "study.zip").write_bytes(b"".join(capsule.pieces(sqlite_engine, slug)))
+    changed = with_sql(tmp_path / "study.zip", tmp_path, "UPDATE person SET name = char(10) || name")
+    capsule.open_capsule(changed, elsewhere, "Dr New", PASSCODE)
+
+    with writing(elsewhere) as session:
+        names = session.scalars(select(Person.name).where(Person.name.is_not(None)).order_by(Person.name)).all()
+        assert names == ["Dr New", "some-model"]
+        study = lifecycle.by_slug(session, slug)
+        with pytest.raises(Conflict, match=f"{judge} has scored item-"):
+            append_scores(session, study, lead, "some-model")
 
 
 def test_it_opens_into_an_empty_database_only(packed, origin):

@@ -21,12 +21,14 @@ from sqlmodel import Session
 from triptych.errors import Conflict, ImportRefused
 from triptych.operations import move, usable, verify
 from triptych.people import passcodes, roster
+from triptych.people.names import LONGEST_NAME, tidied
 from triptych.storage import events
 from triptych.storage.arrivals import OF_NUMBERED
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Comment,
     Event,
+    Kind,
     Membership,
     Person,
     Role,
@@ -260,7 +262,8 @@ class _Home:
 
     def _of_its_own(self, table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
         if table.name == "person":
-            return {"role": Role.annotator, "name": None, "email": None, "passcode_hash": None, "identity": None}
+            name = (tidied(row["name"] or "")[:LONGEST_NAME] or None) if row["kind"] == Kind.judge else None
+            return {"role": Role.annotator, "name": name, "email": None, "passcode_hash": None, "identity": None}
         if table.name != "study":
             return {}
         settings = json.loads(row["settings"])

@@ -1,7 +1,7 @@
 """A capsule: a study in one file, with its own database, original row numbers, rubric, codebook and hashes.
 
-It contains pseudonyms and the names of systems, but no people's names, addresses or passcodes, and no reports. The lead
-who imports it leads the study (`arrival`).
+It contains pseudonyms and the names of systems and judges (models), but no people's names, addresses or passcodes, and
+no reports. The lead who imports it leads the study (`arrival`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from pydantic import BaseModel, ConfigDict, Field
-from sqlalchemy import Engine, delete, func, inspect, select, update
+from sqlalchemy import Engine, case, delete, func, inspect, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from triptych import clock
@@ -37,6 +37,7 @@ from triptych.storage import database, foreign_parts, schema, wiping, working
 from triptych.storage.models import (
     FailedSignIn,
     Invitation,
+    Kind,
     Login,
     PanelIdentity,
     Person,
@@ -144,7 +145,8 @@ def _extract(engine: Engine, path: Path, slug: str) -> dict[str, str]:
 
 def _leave_people_behind(copy: Engine) -> None:
     with database.writing(copy) as session:
-        session.execute(update(Person).values(dict.fromkeys(IDENTIFYING)))
+        of_model = case((move.PERSON.c.kind == Kind.judge, move.PERSON.c.name))  # by which a judge is recognised
+        session.execute(update(Person).values(dict.fromkeys(IDENTIFYING) | {"name": of_model}))
         # a report may contain texts of people who have left since
         for table in (PanelIdentity, Login, Ticket, Token, StoredAnswer, Invitation, FailedSignIn, Setting, Snapshot):
             session.execute(delete(table))
