@@ -424,6 +424,19 @@ def test_the_way_back_is_quoted_and_https_only(make):
 # What is given out
 
 
+@pytest.mark.parametrize("state", [StudyState.paused, StudyState.closed])
+@pytest.mark.parametrize(("done", "is_finished"), [(1, False), (3, True)])
+def test_who_has_finished_gets_the_code_later_too(make_on_both, state, done, is_finished):
+    """A lead may close a study as soon as the last annotation is in."""
+    session, study, who = make_on_both(items=3)
+    for number in range(done):
+        assert isinstance(work := assignments.current(session, study, who), Assigned)
+        annotations.submit(session, who, submission(work, f"submission-{number}"))
+    lifecycle.set_state(session, study, state, "lead")
+
+    assert (assignments.current(session, study, who) is NoItem.finished) == is_finished
+
+
 def test_an_explicit_plan_gives_each_annotator_their_items_in_order(make_on_both):
     session, study, who = make_on_both(items=6)
     other = join(session, study, add_person(session, "other"))

@@ -90,6 +90,8 @@ def current_of(session: Session, study: Study, who: Who, membership: AnnotatorMe
     reserved = next((own for own in unfinished if own.state == AssignmentState.reserved), None)
     if reserved is not None and _may_continue(study, barred):
         return reservations.extend(session, study, reserved)
+    if barred in (NoItem.paused, NoItem.closed) and _has_ended(session, study, who, planned=membership.has_plan):
+        return NoItem.finished
     if barred is not None:
         return barred
     return _reserve_next(session, study, who, membership, unfinished)
@@ -212,6 +214,13 @@ def _skipped_checks(session: Session, study: Study, who: Who) -> int:
     own_checks = select(Assignment.id).where(own_assignments(), Assignment.purpose.in_(HIDDEN))
     ids = session.scalars(own_checks, {"study": study.id, "person": who.person_id}).all()
     return sum(outcome.state == "skipped" for outcome in outcomes_of(session, ids).values())
+
+
+def _has_ended(session: Session, study: Study, who: Who, *, planned: bool) -> bool:
+    """Whether this person's work would have ended in an open study, too: they are to see the panel's code."""
+    if _has_reached_limit(session, study, who):
+        return True
+    return _why_nothing(session, study, who, planned=planned) == NoItem.finished
 
 
 def _own_main() -> ColumnElement[bool]:
