@@ -367,6 +367,19 @@ def test_a_wide_table_has_a_million_cells_for_ratings(cell: str):
         read_ratings("\n".join([header, *[row] * 6_061]).encode(), "x.csv")
 
 
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"of": dict.fromkeys(map(str, range(99)), 1), "votes": [{"x": 1}] * 80_000}, "more than 8,000,000 cells"),
+        ({"of": {str(number): [1, 2] for number in range(201)}}, "make 202 columns; at most 200"),
+    ],
+    ids=["cells", "columns"],
+)
+def test_nested_fields_make_a_table_of_limited_size(fields: dict[str, Any], sentence: str):
+    with pytest.raises(ImportRefused, match=sentence):
+        records({"item_id": "i", **fields})
+
+
 def test_a_zip_has_a_limit_of_cells():
     half = b"item_id,annotator,fluency\n" + b"," * 12_000_000
     with pytest.raises(ImportRefused, match="The zip holds more than 24,000,000 cells; split it"):

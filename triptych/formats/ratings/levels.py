@@ -15,8 +15,9 @@ from pathlib import PurePosixPath
 
 from triptych.errors import ImportRefused
 from triptych.formats.layout import CONTEXT_NAMES, META_NAMES, TEXT_NAMES, simple
-from triptych.formats.model import MAX_ROWS, Json, JsonObject, Record, Source
+from triptych.formats.model import CELLS_PER_LINE, MAX_COLUMNS, MAX_ROWS, Json, JsonObject, Record, Source
 
+MAX_CELLS = CELLS_PER_LINE * MAX_ROWS
 LINE, FOLDER, VALUE, LEVEL, POSITION = "line", "folder", "value", "level", "position"
 TURNS = {*CONTEXT_NAMES, *TEXT_NAMES, *META_NAMES, "reasons", "turns"}
 
@@ -24,7 +25,7 @@ TURNS = {*CONTEXT_NAMES, *TEXT_NAMES, *META_NAMES, "reasons", "turns"}
 def flattened(source: Source, filename: str) -> Source:
     """The file as rows, with its folder as a level; tables and plain records are returned unchanged.
 
-    Raises ImportRefused where the lists multiply to more rows than can be read.
+    Raises ImportRefused where lists and fields multiply to more rows, columns or cells than can be read.
     """
     folder = PurePosixPath(filename).parent.name
     if source.tabular or not any(_is_nested(v, name) for r in source.records for name, v in r.values.items()):
@@ -50,10 +51,14 @@ def last_part(column: str) -> str:
 
 def _all_rows(records: Sequence[Record], single: bool) -> tuple[list[tuple[int, JsonObject]], tuple[str, ...]]:
     levels: dict[str, None] = {} if single else {LINE: None}
-    rows = []
+    columns: set[str] = set()
+    rows: list[tuple[int, JsonObject]] = []
     for record in records:
         line = {} if single else {LINE: str(record.row)}
-        rows += [(record.row, {**line, **row}) for row in _rows(record.values, "", str(record.row), levels)]
+        of_record = _rows(record.values, "", str(record.row), levels)
+        columns.update(*of_record)
+        _refuse_many_cells(len(columns), len(rows) + len(of_record))
+        rows += [(record.row, {**line, **row}) for row in of_record]
         if len(rows) > MAX_ROWS:
             raise ImportRefused(f"The file makes more than {MAX_ROWS:,} rows; split it.")
     return rows, tuple(levels)
@@ -71,9 +76,11 @@ def _rows(value: Json, name: str, place: str, levels: dict[str, None], depth: in
             return _beside(list(fields), levels)
         level = f"{name} {LEVEL} {depth + 1}".strip()
         levels.setdefault(level)
-        return [
+        rows = [
             {level: key, **row} for key, part in value.items() for row in _rows(part, name, place, levels, depth + 1)
         ]
+        _refuse_many_cells(max(map(len, rows), default=0), len(rows))
+        return rows
     entries = value if isinstance(value, list) else []
     of_objects = all(isinstance(entry, dict) for entry in entries)
     level = name if of_objects else f"{POSITION} {depth + 1}"
@@ -82,7 +89,15 @@ def _rows(value: Json, name: str, place: str, levels: dict[str, None], depth: in
     for number, entry in enumerate(entries, 1):
         inner = _rows(entry, name, f"{place}.{number}", levels, 0 if of_objects else depth + 1)
         rows += [{level: f"{place}.{number}" if of_objects else f"#{number}", **row} for row in inner]
+    _refuse_many_cells(max(map(len, rows), default=0), len(rows))
     return rows
+
+
+def _refuse_many_cells(columns: int, rows: int) -> None:
+    if columns > MAX_COLUMNS:
+        raise ImportRefused(f"The nested fields make {columns:,} columns; at most {MAX_COLUMNS} can be read.")
+    if columns * rows > MAX_CELLS:
+        raise ImportRefused(f"The nested fields make more than {MAX_CELLS:,} cells; split the file.")
 
 
 def _is_nested(value: Json, name: str) -> bool:
@@ -100,6 +115,8 @@ def _is_map(value: JsonObject) -> bool:
 
 def _beside(tables: list[list[JsonObject]], levels: dict[str, None]) -> list[JsonObject]:
     """The fields of one object as rows: single values are repeated, lists are joined by the levels they share."""
+    columns = {name for table in tables for row in table for name in row}
+    _refuse_many_cells(len(columns), sum(map(len, tables)))  # before each constant is repeated in every row
     lists = [table for table in tables if len(table) > 1 or levels.keys() & table[0]]
     constants = {name: value for table in tables if table not in lists for name, value in table[0].items()}
     rows: list[JsonObject] = []
