@@ -273,10 +273,16 @@ def test_operators_of_arrays_are_no_part_of_ours(postgres_engine, make_study, si
         ),
         ("submission", "DROP CONSTRAINT submission_assignment_id_version_key"),
         ("item", "DROP CONSTRAINT ck_never_over_assigned"),
+        (
+            "assignment",
+            "DROP CONSTRAINT ck_origin_known, "
+            "ADD CHECK (origin <> '' AND set_config('search_path', 'evil, public', false) <> '')",
+        ),
+        ("assignment", """DROP CONSTRAINT ck_origin_known, ADD CHECK ("left"(origin, 1) <> '')"""),
     ],
 )
 def test_verify_names_a_table_of_postgres_in_another_form(postgres_engine, make_study, table, edit):
-    """It may round what the app writes, and without a foreign key an erasure leaves explanations behind."""
+    """It may round what the app writes, have it read other tables later, or keep explanations after an erasure."""
     with writing(postgres_engine) as session:
         study, *_ = make_study(session)
     reader = "SET LOCAL search_path = other, public; SET LOCAL ROLE pg_read_all_data"

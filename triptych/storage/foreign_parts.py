@@ -57,14 +57,16 @@ UNION SELECT 'search path', pg_catalog.current_setting('search_path')
     WHERE (pg_catalog.current_schemas(true))[1] OPERATOR(pg_catalog.<>) 'pg_catalog'
 ORDER BY 1 DESC, 2
 """
-# PostgreSQL rewrites what a CHECK compares; it changes no row, so those of a table are only counted
+# PostgreSQL rewrites what a CHECK compares; it changes no row, so those of a table are only counted. Ours call no
+# function, and one of PostgreSQL's own could change which tables the app's connection reads from then on.
 _FORMS_IN_POSTGRES = """
 SELECT relname, concat_ws(' ', attname, format_type(atttypid, atttypmod), CASE WHEN attnotnull THEN 'NOT NULL' END,
         pg_get_expr(adbin, adrelid))
     FROM ours JOIN pg_attribute ON attrelid = ours.oid LEFT JOIN pg_attrdef ON (adrelid, adnum) = (attrelid, attnum)
     WHERE attnum > 0 AND NOT attisdropped
-UNION ALL SELECT relname, CASE contype WHEN 'c' THEN 'CHECK' ELSE pg_get_constraintdef(rule.oid) END
-    FROM ours JOIN pg_constraint AS rule ON conrelid = ours.oid WHERE contype <> 'n'
+UNION ALL SELECT relname, CASE WHEN contype = 'c' AND rule !~ '[a-z0-9_"][(]' THEN 'CHECK' ELSE rule END
+    FROM ours JOIN pg_constraint AS part ON conrelid = ours.oid CROSS JOIN pg_get_constraintdef(part.oid) AS rule
+    WHERE contype <> 'n'
 """
 _SEQUENCE = re.compile(r"nextval\('[^']+'::regclass\)")
 OUR_TABLES = {("table", name) for name in (*Base.metadata.tables, VERSION.name)}
