@@ -88,9 +88,10 @@ def _fit_beyond(ratings: Ratings, scores: Ratings) -> CrossedEffects | Undefined
     """The fit of a judge's scores minus the ratings; of *best*, only where both chose among as many candidates."""
     apart = _where_rated(ratings, scores, scores.number) - ratings.number
     if ratings.variable.kind == "best":
-        _, place, sizes = np.unique(ratings.sets, return_inverse=True, return_counts=True)
-        judged = np.bincount(scores.item, minlength=int(ratings.item.max()) + 1)[ratings.item]
-        apart[sizes[place] != judged] = np.nan
+        place = np.unique(ratings.sets, return_inverse=True)[1]
+        sizes = np.bincount(place, ~np.isnan(ratings.number))[place]
+        judged = np.bincount(scores.item, ~np.isnan(scores.number), int(ratings.item.max()) + 1)[ratings.item]
+        apart[sizes != judged] = np.nan
     of = replace(ratings, number=apart)
     return or_undefined(CrossedEffects.build, of.beyond_chance, of.item, of.annotator, of.system, of.group)
 
