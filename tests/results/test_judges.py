@@ -62,6 +62,24 @@ def test_a_judge_of_the_best_response_is_tested_like_annotators():
     assert isinstance(judge.stand_in, AltTest) and judge.stand_in.passes
 
 
+def test_a_judge_of_best_is_compared_with_one_system():
+    """With "none of them", which nobody may answer, as the constant answer, no judge of noisy annotators passed."""
+    random, rows = np.random.default_rng(1), []
+    quality = random.normal(size=(60, 3))
+    for name, kind, noise in [*((f"P-{n}", "human", 1.2) for n in range(5)), ("J-1", "judge", 0.3)]:
+        best = (quality + noise * random.normal(size=quality.shape)).argmax(axis=1)
+        named = {"annotator": name, "kind": kind, "criterion": "winner"}
+        rows += [
+            {**named, "item": f"item-{item}", "system": system + 1, "value": float(best[item] == system)}
+            for item, system in np.ndindex(quality.shape)
+        ]
+    stand_in = found_in(make_frame(BEST_RUBRIC, rows))[0].stand_in
+    assert isinstance(stand_in, AltTest) and stand_in.passes
+    always = [row | {"value": float(row["system"] == 2)} if row["kind"] == "judge" else row for row in rows]
+    stand_in = found_in(make_frame(BEST_RUBRIC, always))[0].stand_in
+    assert isinstance(stand_in, AltTest) and not stand_in.passes
+
+
 def test_the_best_of_more_responses_is_not_compared():
     """Chance chooses in a set of three less often than in one of two, for every system."""
     whole = table(0.3)

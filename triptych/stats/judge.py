@@ -8,6 +8,7 @@ more of them than the same answer to everything does: noise of annotators lets t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -26,7 +27,7 @@ PASSES = 0.5
 _ROUNDING = 1e-12
 
 Measure = Literal["accuracy", "rmse"]
-Wins = list[tuple[Label, Floats, Floats]]  # annotator, judge's wins and annotator's wins, by item
+AnnotatorWins = tuple[Label, Floats, Floats]  # annotator, judge's wins and annotator's wins, by item
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,7 @@ def alt_test(
     judged: Column,
     measure: Measure = "rmse",
     epsilon: float = EPSILON["skilled"],
+    constant: Column | None = None,
 ) -> AltTest:
     """Compares the judge with each annotator on the units that both they and somebody else rated.
 
@@ -82,11 +84,12 @@ def alt_test(
     judge's value for the unit of the row, NaN = none. Score of a value v against the others h: share of h = v
     (accuracy) or -sqrt(mean (v - h)^2) (rmse); ties win for both. Units of one item are not independent, so the t-test
     runs over means of items; with one unit per item it is the paper's test. epsilon: 0.2 for experts, 0.15 for skilled
-    people, 0.1 for a crowd. Raises UndefinedStatistic unless three annotators have thirty shared items each, and the
-    judge's values for them differ.
+    people, 0.1 for a crowd. constant: (n,) the same answer to everything, where that is not the same value for every
+    unit; otherwise the value that agrees best with the ratings. Raises UndefinedStatistic unless three annotators have
+    thirty shared items each, and the judge's values for them differ.
     """
-    ratings, judge, unit, item, named = numbers(values, judged, units, items, annotators)
-    judge, ratings, unit, item, named = numbers(judge, ratings, unit, item, named)
+    ratings, *columns = numbers(values, judged, units, items, annotators, judged if constant is None else constant)
+    judge, ratings, unit, item, named, same = numbers(columns[0], ratings, *columns[1:])
     annotator, labels = codes(named)
     if len(labels) < FEWEST_ANNOTATORS:
         raise UndefinedStatistic(
@@ -97,32 +100,35 @@ def alt_test(
     own = _score(ratings, ratings, unit, annotator, measure)
     scored = ~np.isnan(own)
 
-    def wins(candidate: np.ndarray) -> Wins:
+    def wins(candidate: np.ndarray) -> list[AnnotatorWins]:
         score = _score(candidate, ratings, unit, annotator, measure)
         # Scores are compared after rounding: the same mean summed in another order must tie.
         largest = float(np.nanmax(np.abs([score, own]), initial=0)) or 1.0
-        ahead = np.round((score - own) / largest, 9)
-        rows = []
-        for at, label in enumerate(labels.tolist()):
-            own_rows = scored & (annotator == at)
-            place = codes(item[own_rows])[0]
-            sizes = np.bincount(place)
-            rows.append((label, *(np.bincount(place, won[own_rows]) / sizes for won in (ahead >= 0, ahead <= 0))))
-        return rows
+        return list(_wins(np.round((score - own) / largest, 9), item, annotator, labels.tolist()))
 
     of_judge = wins(judge)
     comparisons = _compared(of_judge, epsilon)
     if not np.ptp(judge[scored]):
         raise UndefinedStatistic("Not defined: the judge gave the same answer to everything that annotators rated.")
-    of_constant = _compared(wins(np.full(len(judge), _constant(ratings[scored], measure))), epsilon)
+    of_constant = _compared(wins(_constant(ratings[scored], measure) if constant is None else same), epsilon)
     left_out = tuple(label for label, judge_wins, _ in of_judge if len(judge_wins) < FEWEST_ITEMS)
     return _test(comparisons, of_constant, left_out, measure, epsilon)
 
 
-def _constant(values: np.ndarray, measure: Measure) -> float:
+def _wins(ahead: np.ndarray, items: np.ndarray, annotators: np.ndarray, labels: list[Label]) -> Iterator[AnnotatorWins]:
+    """ahead: (n,) how much better the candidate's value scores than the annotator's own, NaN if nobody else rated."""
+    for at, label in enumerate(labels):
+        own_rows = ~np.isnan(ahead) & (annotators == at)
+        place = codes(items[own_rows])[0]
+        sizes = np.bincount(place)
+        yield label, *(np.bincount(place, won[own_rows]) / sizes for won in (ahead >= 0, ahead <= 0))
+
+
+def _constant(values: np.ndarray, measure: Measure) -> np.ndarray:
     """The answer that agrees best with all of (n,) values: the most frequent one, or the nearest one to their mean."""
     given, counts = np.unique(values, return_counts=True)
-    return float(given[counts.argmax() if measure == "accuracy" else np.abs(given - values.mean()).argmin()])
+    place = counts.argmax() if measure == "accuracy" else np.abs(given - values.mean()).argmin()
+    return np.full(1, given[place])
 
 
 def _score(
@@ -143,7 +149,7 @@ def _score(
     return mean if measure == "accuracy" else -np.sqrt(mean)
 
 
-def _compared(rows: Wins, epsilon: float) -> tuple[Comparison, ...]:
+def _compared(rows: list[AnnotatorWins], epsilon: float) -> tuple[Comparison, ...]:
     """One-sided t-tests of the annotators with enough items, and their correction."""
     compared = [(label, judge, annotator) for label, judge, annotator in rows if len(judge) >= FEWEST_ITEMS]
     if len(compared) < FEWEST_ANNOTATORS:

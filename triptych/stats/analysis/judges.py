@@ -117,11 +117,29 @@ def _as_annotator(judge: str, ratings: Ratings, scores: Ratings, names: np.ndarr
         scores.variable.key,
         _shared(ratings, values, judged),
         or_undefined(
-            alt_test, values, ratings.units, ratings.group, names[ratings.annotator], judged, measure, epsilon
+            alt_test,
+            values,
+            ratings.units,
+            ratings.group,
+            names[ratings.annotator],
+            judged,
+            measure,
+            epsilon,
+            _same_best(ratings) if ratings.variable.kind == "best" else None,
         ),
         or_undefined(segment_correlation, *compared) if _is_number(ratings) else NO_ORDER,
         or_undefined(system_correlation, *compared) if _is_number(ratings) else NO_ORDER,
     )
+
+
+def _same_best(ratings: Ratings) -> np.ndarray:
+    """(n,) the most frequent answer of *best*, given to everything: always the same system, or none of them."""
+    rated = ratings.take(~np.isnan(ratings.number))
+    chosen = np.bincount(rated.system, rated.number, minlength=1)
+    none = np.bincount(np.unique(rated.sets, return_inverse=True)[1], rated.number) == 0
+    always = chosen.argmax() if chosen.max() >= none.sum() else -1
+    same: np.ndarray = (ratings.system == always).astype(float)
+    return same
 
 
 def _as_metric(judge: str, ratings: Ratings, scores: Ratings) -> JudgeOf:
