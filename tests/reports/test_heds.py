@@ -18,8 +18,10 @@ from helpers.workbooks import Sheet
 from sqlmodel import select
 
 from triptych.annotate import entry_test, workbooks
+from triptych.annotate.entry_test import EntryTest
 from triptych.formats.workbook.reading import read_filled
 from triptych.reports import heds
+from triptych.reports.facts import BeforeWork
 from triptych.rubric.files import parse_rubric
 from triptych.storage import database, events
 from triptych.storage.models import Assignment, Item, Purpose, StudyState
@@ -256,6 +258,19 @@ def test_training_and_entry_test_are_those_that_took_place(sqlite_engine):
     assert test in files["methods.txt"].decode()
     assert "In the log: 1 failed attempt at the entry test: its right answers chose who rates" in datasheet
     assert "1 of 2 annotators began with 1 training item with feedback." in files["methods.txt"].decode()
+
+
+@pytest.mark.parametrize(
+    ("finished", "admitted", "words"),
+    [
+        (0, 0, "An entry test of 1 question, which nobody took."),
+        (1, 0, "An entry test of 1 question, with 50 % to pass: 0 of 1 person who took it passed."),
+    ],
+)
+def test_an_entry_test_admits_nobody_who_did_not_take_it(finished, admitted, words):
+    """Where all ratings come from judges, "0 of 0 people who took it passed, among them all annotators" stood there."""
+    before = BeforeWork(0, 0, 0, EntryTest("questions", 50, 2, 1), finished, admitted)
+    assert before.tested == words
 
 
 def test_neither_order_nor_judgements_are_claimed_where_there_are_none(sqlite_engine):

@@ -85,10 +85,11 @@ class BeforeWork:
         if self.test is None:
             return ""
         asked = counted(self.test.items, "gold item" if self.test.kind == "gold" else "question")
-        return (
-            f"An entry test of {asked}, with {self.test.percent} % to pass: {self.admitted} of "
-            f"{counted(self.finished, 'person', 'people')} who took it passed, among them {self.who(self.passed)}."
-        )
+        if not self.finished:
+            return f"An entry test of {asked}, which nobody took."
+        passed = f"{self.admitted} of {counted(self.finished, 'person', 'people')} who took it passed"
+        among = f", among them {self.who(self.passed)}" if self.passed else ""
+        return f"An entry test of {asked}, with {self.test.percent} % to pass: {passed}{among}."
 
     def who(self, count: int) -> str:
         """So many of the annotators, in words."""
