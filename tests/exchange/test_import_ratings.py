@@ -258,6 +258,14 @@ def test_positions_are_unknown_unless_the_file_has_them(imported):
     assert sorted(frame.ratings["position"]) == [-1, 0, 2]
 
 
+def test_imported_annotations_are_numbered_in_the_order_of_their_times(imported):
+    """What an annotator read of a context before depends on it."""
+    header = "item_id,system,annotator,criterion,value,submitted_at\n"
+    rows = "1,m,w,c,4,2026-03-02T10:00:00Z\n2,m,w,c,3,2026-03-01T10:00:00Z\n3,m,w,c,3,\n"
+    _, frame, _ = imported(together(header + rows))
+    assert frame.work.sort_values("assignment")["item"].tolist() == ["2", "1", "3"]
+
+
 @pytest.mark.parametrize("positions", ["0,0", "9,1", "-1,0"])
 def test_positions_that_cannot_be_are_errors(positions):
     first, second = positions.split(",")

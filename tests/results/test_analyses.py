@@ -636,6 +636,7 @@ def test_turns_that_an_annotator_read_before_are_not_read_again():
     )
     order = [("P-1", "turn-1"), ("P-1", "turn-2"), ("P-2", "turn-3"), ("P-2", "turn-1"), ("P-1", "turn-3")]
     work = pd.DataFrame(order, columns=["annotator", "item"]).assign(assignment=range(5), submitted_at=range(5))
+    work.loc[0, "submitted_at"] = 9  # edited later
     expected = {0: 45, 1: 45, 2: 125, 3: 5, 4: 45}
     assert texts.Texts(pieces, contexts).reading(work.sample(frac=1, random_state=1)) == expected
 

@@ -256,8 +256,8 @@ class WorkWriter:
         return membership
 
     def _assignments(self, people: Mapping[tuple[str, str], Person], items: Mapping[str, int]) -> list[_Row]:
-        """Writes the main annotations first, then the repeats, which refer to them."""
-        works = [work for work in self.ratings.works if not work.of]
+        """Writes the main annotations in the order of their times, then the repeats, which refer to them."""
+        works = sorted((work for work in self.ratings.works if not work.of), key=lambda work: work.at or self.now)
         repeats = [work for work in self.ratings.works if work.of]
         rows = self._inserted(works, people, items, {})
         main = {(row.work.kind, row.work.annotator, row.work.item): row.assignment_id for row in rows}

@@ -61,12 +61,12 @@ class Texts:
     def reading(self, work: pd.DataFrame) -> dict[int, int]:
         """Words to read for each annotation: all responses, and what its annotator had not read of the context before.
 
-        work: assignment, annotator, item, submitted_at of each. In dialogues that are rated turn by turn, each item's
-        context repeats the turns of the items before it.
+        work: assignment, annotator, item of each; an earlier assignment was read before a later one, even if it was
+        edited after it. In dialogues that are rated turn by turn, each item's context repeats the turns of the items
+        before it.
         """
-        shown = work[["assignment", "annotator", "submitted_at"]].assign(item=work["item"].astype(str))
-        in_time = shown.sort_values("submitted_at", kind="stable")
-        new = in_time.merge(self.contexts, on="item").drop_duplicates(["annotator", "part"])
+        shown = work[["assignment", "annotator"]].assign(item=work["item"].astype(str)).sort_values("assignment")
+        new = shown.merge(self.contexts, on="item").drop_duplicates(["annotator", "part"])
         contexts = new.groupby("assignment")["words"].sum().to_dict()
         responses = self.pieces.groupby("item")["words"].sum().to_dict()
         rows = zip(shown["assignment"].tolist(), shown["item"].tolist(), strict=True)
