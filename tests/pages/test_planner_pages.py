@@ -123,7 +123,7 @@ def test_a_study_with_ratings_offers_its_own_scatter(visit, make_study):
     basis = next(box for box in app.selectbox if box.label == "How much ratings scatter")
     assert basis.options[0] == "As in Fluency (main round)"
     assert "points (the scale has 2 from end to end)" in " ".join(element.label for element in app.slider)
-    assert "the pilot has 2 annotators for two systems" in app.success[0].value
+    assert "only 2 annotators of the pilot rated some two systems" in app.success[0].value
 
 
 def test_a_dry_run_reports_without_naming_systems(visit, make_study, monkeypatch):

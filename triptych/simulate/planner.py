@@ -222,8 +222,8 @@ def _quantiles(basis: Basis, plan: Plan, shift: float) -> tuple[Components, Comp
     people = min((len(np.unique(pilot.annotators)) for pilot in _defined(basis)), default=FEWEST_ANNOTATORS)
     if people < FEWEST_ANNOTATORS:
         return Undefined(
-            f"How far off this may be is not known: the pilot has {people} annotators for two systems, and fewer than "
-            f"{FEWEST_ANNOTATORS} do not show how much annotators' tastes differ."
+            f"How far off this may be is not known: only {people} annotators of the pilot rated some two systems, and "
+            f"fewer than {FEWEST_ANNOTATORS} do not show how much annotators' tastes differ."
         )
     draws = [scatter_of(plan, basis, shift, components) for components in resampled(basis)]
     if not draws:
