@@ -39,6 +39,7 @@ NEEDED = {
     "jackknife": (("agreement", "alpha low"),),
     "95 % intervals clustered": (("systems", "interval low"),),
     "alternative annotator test": (("judges", "epsilon"),),
+    "best constant answer": (("judges", "constant winning rate"),),
     "practically equal": (("contrasts", "p equivalence"),),
     "Schuirmann": (("contrasts", "p equivalence"),),
     "p is adjusted by Holm": (("contrasts", "p Holm"), ("contrasts", "p Holm these annotators")),

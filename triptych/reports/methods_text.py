@@ -383,7 +383,8 @@ def _judges(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     for epsilon in dict.fromkeys(number.printed for number in margins if number.value is not None):
         yield (
             f"Judges were compared with the annotators, who are {EXPERTISE[analysis.frame.settings.expertise]}, by the "
-            f"alternative annotator test (Calderon, Reichart and Dror 2025) with epsilon {epsilon}."
+            f"alternative annotator test (Calderon, Reichart and Dror 2025) with epsilon {epsilon}, and with the best "
+            "constant answer, whose winning rate a judge must exceed."
         )
     metrics = dict.fromkeys(number.baseline for number in book.numbers if _correlates(number))
     if metrics:
