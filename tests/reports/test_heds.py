@@ -256,7 +256,7 @@ def test_training_and_entry_test_are_those_that_took_place(sqlite_engine):
     test = "An entry test of 2 questions, with 50 % to pass: 1 of 2 people who took it passed, among them 1 of 2 "
     assert test in datasheet
     assert test in files["methods.txt"].decode()
-    assert "In the log: 1 failed attempt at the entry test: its right answers chose who rates" in datasheet
+    assert "In the log: 1 failed attempt at the entry test, whose right answers chose who rates" in datasheet
     assert "1 of 2 annotators began with 1 training item with feedback." in files["methods.txt"].decode()
 
 

@@ -46,7 +46,7 @@ MENTIONED: dict[EventKind, tuple[int, str, str]] = {
     EventKind.entry_test_failed: (
         58,
         "failed attempt",
-        "at the entry test: its right answers chose who rates, and results are about people like those who passed",
+        "at the entry test, whose right answers chose who rates; results are about people like those who passed",
     ),
     EventKind.entry_test_waived: (42, "waiver", "for annotators who did not pass the entry test"),
     EventKind.restored_from_backup: (
