@@ -89,7 +89,8 @@ def test_a_judge_that_a_constant_answer_equals_does_not_pass():
     assert result.winning_rate == result.constant_rate == 1
     assert not result.passes
     assert (
-        "as well as 4 of 4 (half are needed, and more than the 4 of the same answer to everything)" in result.sentence
+        "as well as 4 of 4 (needed: half of them, and more than a constant answer, which does as well as 4)"
+        in result.sentence
     )
 
 

@@ -179,9 +179,9 @@ def _test(
     advantage = float(np.mean([comparison.judge_wins for comparison in comparisons]))
     passes = won / total >= PASSES and won > won_by_constant
     words = (
-        f"The judge {'may' if passes else 'may not'} replace an annotator: it does as well as {won} of {total} (half "
-        f"are needed, and more than the {won_by_constant} of the same answer to everything), and agrees with the "
-        f"others at least as well as an annotator {100 * advantage:.0f} % of the time."
+        f"The judge {'may' if passes else 'may not'} replace an annotator: it does as well as {won} of {total} "
+        f"(needed: half of them, and more than a constant answer, which does as well as {won_by_constant}), and agrees "
+        f"with the others at least as well as an annotator {100 * advantage:.0f} % of the time."
     )
     rates = won / total, won_by_constant / total
     return AltTest(*rates, advantage, passes, comparisons, left_out, epsilon, measure, words)
