@@ -134,6 +134,30 @@ def test_no_damaged_parquet_file_ends_the_program():
         read_items(file.replace(text, number), "items.parquet", ReadOptions())
 
 
+def test_a_list_in_a_page_header_is_not_read_past_the_file(monkeypatch):
+    """A file of a kilobyte kept a thread busy for ever, and filled the memory."""
+    file = misstated(pa.array(["x" * 300]))
+    endless = b"\x19\xf3" + b"\x80" * 8 + b"\x10"  # a list of 2**60 bytes, as the first field
+    read: list[int] = []
+    usual = guard._value
+
+    def counted(data: Any, at: int, kind: int, depth: int) -> tuple[Any, int]:
+        read.append(kind)
+        assert len(read) < 1_000
+        return usual(data, at, kind, depth)
+
+    monkeypatch.setattr(guard, "_value", counted)
+    with pytest.raises(ImportRefused, match="damaged"):
+        read_items(file[:4] + endless + file[4 + len(endless) :], "items.parquet", ReadOptions())
+
+
+def test_fields_of_page_headers_count_as_objects(monkeypatch):
+    file = table(400, "short")
+    monkeypatch.setattr(guard, "FIELD_BYTES", 10**7)
+    with pytest.raises(ImportRefused, match="more than 200 MB"):
+        read_items(file, "items.parquet", ReadOptions())
+
+
 def table(rows: int, text: str) -> bytes:
     """Ratings as a Parquet file that stays below every limit."""
     file = io.BytesIO()

@@ -18,7 +18,9 @@ from triptych.formats.model import MAX_COLUMNS, MAX_ROWS
 MAX_INFLATED = 200 * 2**20
 MAX_PAGES = 100_000
 MAX_END_BYTES = 4 * 2**20
+MAX_HEADER_BYTES = 2**20  # of a page: with the smallest and largest text in it
 VALUE_BYTES, REPEATED_BYTES = 20, 200  # of a value as an object of Python: some million in columns, one in lists
+FIELD_BYTES = 20  # of a field of a header, which may take one byte in the file
 ENTRY_BYTES = 16  # of a value in a dictionary
 DAMAGED = "The file is damaged, or is not a Parquet file."
 MANY_PAGES = f"The file has more than {MAX_PAGES:,} pages. Save it with larger row groups."
@@ -39,7 +41,7 @@ Fields = Mapping[int, Any]
 
 
 class _Page(NamedTuple):
-    """size: bytes that pyarrow takes to decompress it. values: those of the column, none in a dictionary."""
+    """size: bytes that it takes to read and decompress it. values: those of the column, none in a dictionary."""
 
     size: int
     values: int
@@ -97,35 +99,36 @@ def _end_of(data: bytes) -> Fields:
     size = int.from_bytes(data[-8:-4], "little")
     if size > MAX_END_BYTES:
         raise ImportRefused(MANY_PAGES)
-    return _fields(data, len(data) - 8 - size)[0]
+    return _fields(memoryview(data)[-8 - size : -8], 0)[0]
 
 
 def _pages(data: bytes, chunk: Fields) -> Iterator[_Page]:
     """The pages that pyarrow reads: from the first on, until they have as many values as stated."""
-    at, left = chunk[FIRST_PAGE], chunk[CHUNK_VALUES]
+    view, at, left = memoryview(data), chunk[FIRST_PAGE], chunk[CHUNK_VALUES]
     if 0 < chunk.get(DICTIONARY_PAGE, 0) < at:
         at = chunk[DICTIONARY_PAGE]
     while left > 0:
-        page, at = _page(data, at)
+        page, at = _page(view, at)
         left -= page.values
         yield page
     if left:
         raise ValueError("other values than stated")
 
 
-def _page(data: bytes, at: int) -> tuple[_Page, int]:
+def _page(data: memoryview, at: int) -> tuple[_Page, int]:
     """The page at a place, and the place after it."""
-    header, at = _fields(data, at)
+    header, length = _fields(data[at : at + MAX_HEADER_BYTES], 0)
     kind, size, packed_size = (header[number] for number in (KIND, INFLATED_SIZE, PACKED_SIZE))
     part = header[PARTS[kind]]
     if min(size, packed_size, part.get(VALUES, 0)) < 0:
         raise ValueError("a negative size")
+    size, end = size + FIELD_BYTES * length, at + length + packed_size
     if kind in ENCODING:
-        return _Page(size, part[VALUES], part[ENCODING[kind]]), at + packed_size
-    return _Page(size + ENTRY_BYTES * part.get(VALUES, 0), 0, None), at + packed_size
+        return _Page(size, part[VALUES], part[ENCODING[kind]]), end
+    return _Page(size + ENTRY_BYTES * part.get(VALUES, 0), 0, None), end
 
 
-def _fields(data: bytes, at: int, depth: int = 0) -> tuple[Fields, int]:
+def _fields(data: memoryview, at: int, depth: int = 0) -> tuple[Fields, int]:
     """A structure by the numbers of its fields, and the place after it.
 
     What no program writes, such as a field out of order, raises ValueError: two programs may read it differently.
@@ -141,7 +144,7 @@ def _fields(data: bytes, at: int, depth: int = 0) -> tuple[Fields, int]:
     return fields, at + 1
 
 
-def _value(data: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:
+def _value(data: memoryview, at: int, kind: int, depth: int) -> tuple[Any, int]:
     """A value of a kind, None for a text, and the place after it."""
     if kind in (TRUE, FALSE):
         return kind == TRUE, at
@@ -161,13 +164,15 @@ def _value(data: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:
     return (number >> 1) ^ -(number & 1), at
 
 
-def _listed(data: bytes, at: int, depth: int) -> tuple[list[Any], int]:
+def _listed(data: memoryview, at: int, depth: int) -> tuple[list[Any], int]:
     count, kind = divmod(data[at], 16)
     at += 1
     if count == 15:
         count, at = _varint(data, at)
     if kind in (TRUE, FALSE):
         raise ValueError("a list of truth values, which has bytes of its own")
+    if count > len(data) - at:
+        raise ValueError("a list that is longer than the file")
     listed = []
     for _ in range(count):
         value, at = _value(data, at, kind, depth)
@@ -175,7 +180,7 @@ def _listed(data: bytes, at: int, depth: int) -> tuple[list[Any], int]:
     return listed, at
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def _varint(data: memoryview, at: int) -> tuple[int, int]:
     """A number in bytes of seven bits, and the place after it."""
     number = 0
     for shift in range(0, 70, 7):
