@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import io
+from collections.abc import Mapping
 from decimal import Decimal
+from types import MappingProxyType
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,6 +16,7 @@ import pytest
 from triptych.errors import ImportRefused
 from triptych.formats import read_items
 from triptych.formats.model import Json
+from triptych.formats.parquet import guard
 from triptych.formats.ratings import read_ratings
 
 NUMBERS = pa.array([1, 2])
@@ -36,11 +40,11 @@ def test_a_parquet_file_with_one_name_twice_is_refused(columns: list[pa.Array], 
         read_items(file.getvalue(), "items.parquet")
 
 
-def ratings_file(**columns: pa.Array | list[str]) -> bytes:
-    """Two annotators' ratings of one response, as Parquet."""
+def ratings_file(written: Mapping[str, Any] = MappingProxyType({}), **columns: pa.Array | list[str]) -> bytes:
+    """Two annotators' ratings of one response, as Parquet; written: how."""
     file = io.BytesIO()
     usual = {"item_id": ["1", "1"], "system": ["A", "A"], "annotator": ["ann", "bob"]}
-    pq.write_table(pa.table({**usual, **columns}), file)
+    pq.write_table(pa.table({**usual, **columns}), file, **written)
     return file.getvalue()
 
 
@@ -51,13 +55,38 @@ def ratings_file(**columns: pa.Array | list[str]) -> bytes:
         (pa.array([Decimal(10), None], pa.decimal256(60, 0)), ["10"]),
         (pa.array([b"good", "schön".encode()]), ["good", "schön"]),
         (pa.array([float("inf"), float("nan")]), ["inf"]),
+        (pa.array([bytes(15) + b"\1", None], pa.uuid()), ["00000000-0000-0000-0000-000000000001"]),
     ],
-    ids=["decimal", "long decimal", "binary text", "infinite"],
+    ids=["decimal", "long decimal", "binary text", "infinite", "id of DuckDB"],
 )
 def test_values_of_every_readable_type_are_read(values: pa.Array, read: list[Json]) -> None:
     ratings = read_ratings(ratings_file(fluency=values), "ratings.parquet")
 
     assert [rating.value for rating in ratings.ratings] == read
+
+
+def test_lists_of_texts_in_several_groups_of_rows_are_read() -> None:
+    """pyarrow does not put them together, and the file counted as damaged."""
+    reasons = pa.array([["short"], ["long", "wrong"]])
+
+    ratings = read_ratings(ratings_file({"row_group_size": 1}, fluency=["4", "5"], reasons=reasons), "ratings.parquet")
+
+    assert [rating.value for rating in ratings.ratings] == ["4", "5"]
+
+
+def test_texts_after_their_lengths_are_read() -> None:
+    """DuckDB writes texts so with `parquet_version v2`; the file counted as damaged."""
+    encoded = {"use_dictionary": False, "column_encoding": {"fluency": "DELTA_LENGTH_BYTE_ARRAY"}}
+
+    ratings = read_ratings(ratings_file(encoded, fluency=["4", "5"]), "ratings.parquet")
+
+    assert [rating.value for rating in ratings.ratings] == ["4", "5"]
+
+
+@pytest.mark.parametrize("others", [(7,), (None, 6)], ids=["differences", "lengths and a dictionary"])
+def test_texts_that_would_all_be_copied_are_refused(others: tuple[int | None, ...]) -> None:
+    with pytest.raises(ImportRefused, match="BYTE_ARRAY, which is not supported"):
+        guard._refuse_encodings({0, *others})
 
 
 def test_systems_stored_as_decimals_are_kept_apart() -> None:

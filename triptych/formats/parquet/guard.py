@@ -9,7 +9,7 @@ Format: https://parquet.apache.org/docs/file-format/ and parquet.thrift, in the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from triptych.errors import ImportRefused
@@ -25,6 +25,7 @@ ENTRY_BYTES = 16  # of a value in a dictionary
 DAMAGED = "The file is damaged, or is not a Parquet file."
 MANY_PAGES = f"The file has more than {MAX_PAGES:,} pages. Save it with larger row groups."
 GROWING = 7, "DELTA_BYTE_ARRAY"  # texts are differences from the previous one: a small file can contain gigabytes
+LENGTHS_FIRST = 6, "DELTA_LENGTH_BYTE_ARRAY"  # texts, which pyarrow does not read as references to a dictionary
 # kinds of a field in Thrift; a truth value is its kind
 MAX_DEPTH = 8
 STOP, TRUE, FALSE, BYTE, SHORT, INTEGER, LONG, DOUBLE, TEXT, LIST, _, _, STRUCT = range(13)
@@ -48,9 +49,10 @@ class _Page(NamedTuple):
     encoding: int | None
 
 
-def refuse_large(data: bytes, metadata: Any) -> None:
-    """Raise ImportRefused for a file that would take too much memory or time, by its rows, columns, values or pages.
+def check(data: bytes, metadata: Any) -> list[list[str]]:
+    """Paths of the text columns of each group of rows that pyarrow can read dictionary-encoded.
 
+    Raises ImportRefused for a file that would take too much memory or time, by its rows, columns, values or pages.
     metadata: what pyarrow read at the end of the file.
     """
     if metadata.num_rows > MAX_ROWS or metadata.num_columns > MAX_COLUMNS:
@@ -59,24 +61,33 @@ def refuse_large(data: bytes, metadata: Any) -> None:
             f"and {MAX_COLUMNS} columns can be read. Split it."
         )
     try:
-        _refuse_pages(data, [metadata.schema.column(number) for number in range(metadata.num_columns)])
+        return _check_pages(data, [metadata.schema.column(number) for number in range(metadata.num_columns)])
     except (AttributeError, LookupError, TypeError, ValueError) as error:  # also for a value of another kind
         raise ImportRefused(DAMAGED) from error
 
 
-def _refuse_pages(data: bytes, columns: list[Any]) -> None:
+def _check_pages(data: bytes, columns: list[Any]) -> list[list[str]]:
     inflated = values = pages = 0
+    texts: list[list[str]] = []
     for group in _end_of(data)[GROUPS]:
+        texts.append([])
         for part, column in zip(group[CHUNKS], columns, strict=True):
             chunk = part[DESCRIPTION]
             # a run of equal values takes a few bytes in the file, whatever its length
             value_bytes = REPEATED_BYTES if column.max_repetition_level else VALUE_BYTES
             values += chunk[CHUNK_VALUES] * max(value_bytes, column.length or 0)
             refuse_inflated(values)
+            encodings = set()
             for page in _pages(data, chunk):
                 inflated, pages = inflated + page.size, pages + 1
                 refuse_inflated(inflated)
-                _refuse_page(page, pages)
+                if pages > MAX_PAGES:
+                    raise ImportRefused(MANY_PAGES)
+                encodings.add(page.encoding)
+            _refuse_encodings(encodings)
+            if column.physical_type == "BYTE_ARRAY" and LENGTHS_FIRST[0] not in encodings:
+                texts[-1].append(column.path)
+    return texts
 
 
 def refuse_inflated(size: int) -> None:
@@ -85,14 +96,13 @@ def refuse_inflated(size: int) -> None:
         raise ImportRefused(f"The file holds more than {MAX_INFLATED // 2**20} MB when unpacked; split it.")
 
 
-def _refuse_page(page: _Page, number: int) -> None:
-    if number > MAX_PAGES:
-        raise ImportRefused(MANY_PAGES)
-    growing, name = GROWING
-    if page.encoding == growing:
-        raise ImportRefused(
-            f"The file has texts in the encoding {name}, which is not supported. Save it with another encoding."
-        )
+def _refuse_encodings(encodings: Collection[int | None]) -> None:
+    """Raise ImportRefused for texts that would all be copied. A page with a dictionary has None."""
+    for (encoding, name), is_copied in ((GROWING, True), (LENGTHS_FIRST, None in encodings)):
+        if encoding in encodings and is_copied:
+            raise ImportRefused(
+                f"The file has texts in the encoding {name}, which is not supported. Save it with another encoding."
+            )
 
 
 def _end_of(data: bytes) -> Fields:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 from triptych.errors import ImportRefused, NothingToImport
 from triptych.formats.model import (
@@ -21,7 +22,7 @@ from triptych.formats.model import (
     Record,
     Source,
 )
-from triptych.formats.parquet.guard import DAMAGED, refuse_inflated, refuse_large
+from triptych.formats.parquet.guard import DAMAGED, check, refuse_inflated
 from triptych.formats.values import NumberText, UnfitValueError
 
 ROWS_PER_BATCH = 5_000
@@ -34,11 +35,10 @@ def read_parquet(data: bytes, contents: Contents, options: ReadOptions, findings
 
     try:
         metadata = pq.read_metadata(io.BytesIO(data))
-        refuse_large(data, metadata)
-        file = pq.ParquetFile(io.BytesIO(data), read_dictionary=_texts_in(metadata))
-        columns = tuple(file.schema_arrow.names)
+        texts = check(data, metadata)
+        columns = tuple(metadata.schema.to_arrow_schema().names)
         _refuse_repeated(columns)
-        rows = [Record(n, values) for n, values in enumerate(_rows(file), 1)]
+        rows = [Record(n, values) for n, values in enumerate(_rows(data, metadata, texts), 1)]
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ImportRefused(DAMAGED) from error
     except ValueError as error:  # pyarrow's of an object that has a field twice
@@ -54,12 +54,6 @@ def _refuse_repeated(columns: Sequence[str]) -> None:
     for name, count in Counter(columns).items():
         if count > 1:
             raise ImportRefused(COLUMN_TWICE.format(name=name))
-
-
-def _texts_in(metadata: Any) -> list[str]:
-    """Paths of the text columns, read dictionary-encoded: each distinct text once, with references to it."""
-    columns = [metadata.schema.column(n) for n in range(metadata.num_columns)]
-    return [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
 
 
 def _bytes_of(values: Any) -> int:
@@ -79,15 +73,27 @@ def _bytes_of(values: Any) -> int:
     return int(values.nbytes)
 
 
-def _rows(file: Any) -> Iterator[JsonObject]:
+def _rows(data: bytes, metadata: Any, texts: Sequence[Sequence[str]]) -> Iterator[JsonObject]:
     size = 0
-    for batch in file.iter_batches(ROWS_PER_BATCH):
+    for batch in _batches(data, metadata, texts):
         size += sum(_bytes_of(column) for column in batch.columns)
         refuse_inflated(size)
         names = batch.schema.names
         columns = [_column(name, column) for name, column in zip(names, batch.columns, strict=True)]
         for row in zip(*columns, strict=True):
             yield dict(zip(names, row, strict=True))
+
+
+def _batches(data: bytes, metadata: Any, texts: Sequence[Sequence[str]]) -> Iterator[Any]:
+    """Rows in batches, each from one group: pyarrow does not put texts in lists together from several.
+
+    texts: paths of columns of each group, read dictionary-encoded: each distinct text once, with references to it.
+    """
+    import pyarrow.parquet as pq
+
+    for number, paths in enumerate(texts):
+        file = pq.ParquetFile(io.BytesIO(data), metadata=metadata, read_dictionary=paths)
+        yield from file.iter_batches(ROWS_PER_BATCH, row_groups=[number])
 
 
 def _column(name: str, column: Any) -> list[Json]:
@@ -132,6 +138,8 @@ def _value(value: object) -> Json:
         return NumberText(value)
     if isinstance(value, dt.date | dt.time):
         return value.isoformat()
+    if isinstance(value, UUID):
+        return str(value)
     if isinstance(value, bytes):
         return _text_in(value)
     raise UnfitValueError(type(value).__name__)
