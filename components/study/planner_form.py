@@ -44,8 +44,8 @@ GOOD_CHANCE = 0.8
 CHANCE_NOTE = (
     "The chance that a system that is better than all others by this much under one criterion is clearly above a given "
     "one of them, with p adjusted for all tests; for annotators like these or, with fewer than five, for these "
-    "annotators only. It agrees with simulated studies within a few percent; with rare answers it can be ten points "
-    "too high. A common target is 80 %."
+    "annotators only. It agrees with simulated studies within a few percent; with rare answers it is often too "
+    "high. A common target is 80 %."
 )
 GROUP_NOTE = (
     "The similarity of items in a group is unknown here: half of the variance of their tastes is assumed to be shared."
