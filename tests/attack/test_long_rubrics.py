@@ -14,6 +14,7 @@ from triptych.storage.database import writing
 from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study import lifecycle
 from triptych.web import rubrics, work
+from triptych.web.session import stored_name
 
 
 @pytest.fixture
@@ -38,7 +39,8 @@ def parsed(engine, monkeypatch):
     monkeypatch.setattr(yaml_text, "load", load)
     for module in (rubrics, work):
         monkeypatch.setattr(module, "web_engine", lambda: engine)
-    return secret, {"study": study.slug, "base": base, "text": text}, in_use
+    form = stored_name(lead.pseudonym, study.slug)
+    return secret, {"study": study.slug, "form": form, "base": base, "text": text}, in_use
 
 
 @pytest.mark.parametrize("value", [None, {"title": "Slow form"}])

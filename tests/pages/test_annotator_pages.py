@@ -52,7 +52,7 @@ def test_finished_annotators_can_reopen_submissions_until_the_study_closes(finis
 
     with database.writing(web_engine()) as session:
         lifecycle.set_state(session, lifecycle.by_slug(session, slug), StudyState.closed, "P-lead")
-    assert [title.value for title in app.run().title] == ["Closed"]
+    assert [title.value for title in app.run().title] == ["All done"]
     assert BACK not in [button.label for button in app.button]
 
 
