@@ -38,8 +38,8 @@ def judge_analysis(analysis: StudyAnalysis, key: str, slug: str) -> None:
     st.caption(
         "The alternative annotator test leaves out one annotator at a time. The annotators are "
         f"{EXPERTISE[analysis.frame.settings.expertise]}, so epsilon is {margin(analysis.frame):g}, here and in "
-        "reports. *Constant answer*: the winning rate of the best one to give to everything, which it must exceed. "
-        "Correlations are Kendall's tau-b with 95 % intervals, within items and over the systems' means."
+        "reports. *Constant answer*: the winning rate of the best single answer to everything, which a judge must "
+        "exceed. Correlations are Kendall's tau-b with 95 % intervals, within items and over the systems' means."
     )
     place = {"study": slug, "section": "Panel and pay"}
     st.page_link("lead/design.py", label="Change what the annotators are", icon=":material/tune:", query_params=place)

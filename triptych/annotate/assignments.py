@@ -218,9 +218,8 @@ def _skipped_checks(session: Session, study: Study, who: Who) -> int:
 
 def _has_ended(session: Session, study: Study, who: Who, *, planned: bool) -> bool:
     """Whether this person's work would have ended in an open study, too: they are to see the panel's code."""
-    if _has_reached_limit(session, study, who):
-        return True
-    return _why_nothing(session, study, who, planned=planned) == NoItem.finished
+    has_reached_limit = _has_reached_limit(session, study, who)
+    return has_reached_limit or _why_nothing(session, study, who, planned=planned) == NoItem.finished
 
 
 def _own_main() -> ColumnElement[bool]:
