@@ -6,6 +6,7 @@ import io
 import json
 import tracemalloc
 import zipfile
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from triptych.formats.model import Findings, TurnDraft
 from triptych.formats.ratings import archives, model, read_files, read_ratings, spans
 from triptych.formats.ratings.model import FinishedRatings, ImportedHighlight
 from triptych.formats.ratings.proposal import as_yaml, distinct_keys, propose
+from triptych.formats.ratings.sources import RATINGS
 from triptych.formats.ratings.spans import Offsets, Placing
 from triptych.formats.readers import read_items_source
 from triptych.rubric.files import parse_rubric
@@ -353,6 +355,14 @@ def test_items_without_texts_in_a_zip_are_left_alone():
     assert "The items in the same archive are not used" in messages(ratings)[0]
 
 
+def test_warnings_about_items_in_a_zip_name_their_file():
+    items = "item_id,context,system,text\n1,Why?,m,So.\n1,Why?,M,No.\n"
+    (ratings,) = read_files(zipped(**{"ratings.csv": LONG + "1,m,w,c,4\n", "items.csv": items}), "mine.zip")
+    assert ratings.items is not None
+    alike = "The systems 'm' and 'M' differ in case only; they are kept as two systems."
+    assert messages(ratings) == [f"items.csv: {alike}"]
+
+
 def test_a_zip_is_inflated_up_to_a_limit_only(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(archives, "MAX_INFLATED", 2**20)
     with pytest.raises(ImportRefused, match="more than 1 MB when it is opened"):
@@ -384,6 +394,13 @@ def test_a_zip_has_a_limit_of_cells():
     half = b"item_id,annotator,fluency\n" + b"," * 12_000_000
     with pytest.raises(ImportRefused, match="The zip holds more than 24,000,000 cells; split it"):
         read_files(zipped(**{"a.csv": half, "b.csv": half}), "x.zip")
+
+
+def test_commas_of_an_export_in_json_are_no_cells(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(archives, "RATINGS", replace(RATINGS, most_lines=1))
+    files = {"ratings.csv": LONG + "1,m,w,c,4\n", "events.json": b"[" + b"0," * 1_000 + b"0]"}
+    (ratings,) = read_files(zipped(**files), "mine.zip")
+    assert rated(ratings) == [("1", "m", "w", "c", "4")]
 
 
 def test_a_zip_has_a_limit_of_ratings(monkeypatch: pytest.MonkeyPatch):

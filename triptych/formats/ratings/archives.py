@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import PurePosixPath
 from typing import TypeVar
@@ -27,6 +28,7 @@ ENDINGS = RATINGS.endings
 MAX_FILES = 2_000
 MAX_NAMED = 10
 MAX_INFLATED = 100 * 2**20
+DELIMITED = ("csv", "tsv", "txt")
 DELIMITERS_IN_BYTES = tuple(map(str.encode, DELIMITERS))
 PACKED, MAX_PACKED = ("parquet", "xlsx"), 20  # files that are themselves compressed, and their maximum number
 TABLES, ITEMS, CODEBOOK = ("ratings", "highlights", "tasks", "records"), "items", "codebook"
@@ -130,7 +132,8 @@ def _members(data: bytes) -> dict[str, bytes]:
     if len(data) > MAX_UPLOAD:
         raise ImportRefused(f"The zip has {len(data) / 2**20:.0f} MB; at most {MAX_UPLOAD // 2**20} MB can be read.")
     members = unzipped(data, "The zip", MAX_FILES, MAX_INFLATED, ".")
-    if sum(max(map(content.count, DELIMITERS_IN_BYTES)) for content in members.values()) > RATINGS.most_cells:
+    tables = (content for name, content in members.items() if _ending(name) in DELIMITED)
+    if sum(max(map(content.count, DELIMITERS_IN_BYTES)) for content in tables) > RATINGS.most_cells:
         raise ImportRefused(f"The zip holds more than {RATINGS.most_cells:,} cells; split it.")
     # macOS adds __MACOSX/ and .DS_Store
     hidden = {n for n in members if any(part.startswith((".", "__MACOSX")) for part in PurePosixPath(n).parts)}
@@ -160,11 +163,13 @@ def _named(name: str, read: Callable[[], Read]) -> Read:
 
 
 def _add_items(ratings: FinishedRatings, files: Files, name: str) -> None:
-    """Adds the items of the same archive to the ratings, if all of them have texts."""
+    """Adds the items of the same archive to the ratings, with the warnings about them, if all of them have texts."""
     items = _named(name, partial(read_items, files[name], name))
     candidates = [candidate for item in items.items for candidate in item.candidates]
     if items.ok and all(candidate.text or candidate.turns for candidate in candidates):
         ratings.items = items
+        warnings = (problem for problem in items.problems if problem.severity == "warning")
+        ratings.problems += tuple(replace(problem, file=name) for problem in warnings)
     else:
         ratings.problems += (Problem("note", None, None, f"{name}: {NO_TEXTS}"),)
 
