@@ -101,6 +101,20 @@ def test_an_upgrade_without_room_leaves_no_half_copy(tmp_path, monkeypatch):
     assert schema.stored_version(engine) == "0013"
 
 
+def test_an_upgrade_takes_no_half_copy_for_the_one_before(tmp_path):
+    """A kill while the copy's journal was deleted: all pages are there, and the next reader would roll them back."""
+    engine = database.open_engine(f"sqlite:///{tmp_path / 'triptych.db'}")
+    schema.create_version(engine, "0013")
+    half = tmp_path / f"triptych-before-{schema.HEAD}-20260102-000000.part.db"
+    sqlite_files.copy_sqlite(tmp_path / "triptych.db", half)
+
+    schema.migrate(engine)
+    engine.dispose()
+
+    [copy] = {*tmp_path.glob("*-before-*.db")} - {half}
+    assert schema.version_in(copy) == "0013"
+
+
 def test_a_failed_upgrade_keeps_what_another_program_stores(tmp_path, monkeypatch, caplog):
     """It has held the file since the copy was made."""
     path = tmp_path / "triptych.db"

@@ -41,6 +41,7 @@ from triptych.storage.unavailable import explained, is_unavailable
 from triptych.storage.unreadable import unreadable
 
 HEAD = "0014"
+UNFINISHED = ".part.db"  # how the name of a copy ends until it is complete; a kill leaves one, perhaps with a journal
 # as Alembic creates it
 VERSION = Table(
     "alembic_version",
@@ -147,9 +148,10 @@ def migrate(engine: Engine) -> None:
 def _saved_before(path: Path) -> Path:
     """A copy of an SQLite file from before its upgrade; after a failed attempt it is the one made then."""
     name = f"{path.stem}-before-{HEAD}-"
-    earlier = [copy for copy in path.parent.glob(f"{escape(name)}*.db") if copy.is_file() and os.access(copy, os.R_OK)]
+    copies = [copy for copy in path.parent.glob(f"{escape(name)}*.db") if not copy.name.endswith(UNFINISHED)]
+    earlier = [copy for copy in copies if copy.is_file() and os.access(copy, os.R_OK)]
     saved = path.with_name(f"{name}{clock.now():%Y%m%d-%H%M%S}.db")
-    part = saved.with_suffix(".part.db")
+    part = saved.with_suffix(UNFINISHED)
     part.touch(0o666, exist_ok=False)  # SQLite would follow a link that somebody laid there, to another database
     try:
         with explained():
