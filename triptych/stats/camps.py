@@ -26,6 +26,9 @@ _SHARED = 5  # units below which two annotators' correlation is left out
 PERMUTATIONS = 199
 _FACTOR_ROUNDS = 20
 _NULL_DRAWS = 999
+_MOST_ACROSS = 0.8  # correlation across camps, as a share of that inside
+_QUANTILES = (np.arange(50) + 0.5) / 50
+_SMALLEST_POSSIBLE = 0.2  # for columns that have hardly a value in common
 _SMALLEST_DIFFERENCE = 1e-9  # points, or correlations; smaller ones are rounding
 _DECIMALS = 9
 
@@ -34,7 +37,9 @@ _DECIMALS = 9
 class Camps:
     """The split of annotators that stands out most; p: how often a split as clear arises without camps.
 
-    inside, across: mean correlation of two annotators of one camp and of different camps; None for tastes.
+    inside, across: mean correlation of two annotators of one camp and of different camps, as shares of the largest that
+    their answers allow; None for tastes. p is 1 where they agree nearly as much across camps as inside: differences in
+    severity alone can do that on a scale of few points.
     """
 
     first: tuple[Label, ...]
@@ -111,7 +116,8 @@ def camps_by_agreement(values: Column, items: Column, annotators: Column, system
     together = split[pairs[:, 0]] == split[pairs[:, 1]]
     first, second = (tuple(compress(names, split == side)) for side in (True, False))
     inside, across = float(np.nanmean(observed[together])), float(np.nanmean(observed[~together]))
-    return Camps(first, second, (1 + as_far) / (1 + PERMUTATIONS), inside, across)
+    p = (1 + as_far) / (1 + PERMUTATIONS) if across < _MOST_ACROSS * inside else 1.0
+    return Camps(first, second, p, inside, across)
 
 
 def _centred(profile: Floats) -> Floats:
@@ -146,15 +152,31 @@ def _standardised(ratings: Floats, item: np.ndarray, annotator: np.ndarray, syst
 
 
 def _correlations(table: Floats, pairs: np.ndarray) -> Floats:
-    """(pairs,) correlations of two annotators' columns over the rows that both have; NaN below five such rows."""
+    """(pairs,) correlations of two annotators' columns over the rows that both have, as shares of the largest possible.
+
+    NaN below five such rows.
+    """
     rated = ~np.isnan(table)
     filled = np.where(rated, table, 0.0)
     products, shared = filled.T @ filled, rated.T.astype(float) @ rated
     squares = (filled**2).T @ rated  # [i, j]: squares of i's ratings in rows that j rated
     scale = np.sqrt(squares * squares.T)
     matrix = np.divide(products, scale, out=np.full(products.shape, np.nan), where=(scale > 0) & (shared >= _SHARED))
-    correlations: Floats = matrix[pairs[:, 0], pairs[:, 1]]
+    correlations: Floats = (matrix / _largest_possible(table))[pairs[:, 0], pairs[:, 1]]
     return correlations
+
+
+def _largest_possible(table: Floats) -> Floats:
+    """(annotators, annotators) correlation of two columns if both had their values in the same order.
+
+    The ends of a scale cut off other differences of a lenient annotator than of a severe one, so even if they see the
+    same in every response, their correlation is below that of two lenient ones.
+    """
+    columns = [column[~np.isnan(column)] for column in table.T]
+    quantiles = np.array([np.quantile(column if column.size else [0.0], _QUANTILES) for column in columns])
+    length = np.maximum(np.sqrt((quantiles**2).sum(axis=1)), 1e-9)
+    possible: Floats = np.maximum((quantiles @ quantiles.T) / np.outer(length, length), _SMALLEST_POSSIBLE)
+    return possible
 
 
 def _beyond_one_factor(correlations: Floats, pairs: np.ndarray, count: int) -> Floats:

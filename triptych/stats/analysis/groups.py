@@ -52,8 +52,8 @@ class GroupDifference(TestedDifference):
 class Hint:
     """Camps that nobody declared.
 
-    criterion: the one on which annotators agree inside their camp but not across, or TASTES. p: adjusted (Bonferroni)
-    over all camps that were looked for.
+    criterion: the one on which annotators agree more inside their camps than across, or TASTES. p: adjusted
+    (Bonferroni) over all camps that were looked for.
     """
 
     criterion: str
