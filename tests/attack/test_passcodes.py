@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from helpers.present import present
@@ -14,7 +15,8 @@ from triptych.errors import NotAllowed
 from triptych.people import accounts, joining, logins, passcodes, signing_in
 from triptych.people.signing_in import UNKNOWN, Browser
 from triptych.storage.database import reading, writing
-from triptych.storage.models import Access, Person
+from triptych.storage.models import Access, Person, Role
+from triptych.study.persons import Who
 
 PASSCODE = "correct horse battery"
 PATIENCE = 20.0
@@ -182,6 +184,32 @@ def test_a_passcode_changed_during_a_sign_in_opens_nothing(sqlite_engine, lead):
 
     with pytest.raises(NotAllowed), writing(sqlite_engine) as session:
         logins.issue_sign_in_ticket(session, checked)
+
+
+@pytest.mark.parametrize("slow", ["fits", "hash_passcode"])
+def test_a_passcode_changed_meanwhile_proves_and_changes_nothing(sqlite_engine, lead, monkeypatch, slow):
+    """Its owner changes it because somebody knows it, who then has the time that hashing takes."""
+    who = Who(lead.id, lead.pseudonym, Role.lead, "Ada", 0)
+    before, changed = lead.passcode_hash, passcodes.hash_passcode("the owner's passcode")
+    hashing = getattr(passcodes, slow)
+
+    def while_its_owner_changes_it(*arguments: Any) -> Any:
+        result = hashing(*arguments)
+        with writing(sqlite_engine) as session:
+            session.get_one(Person, lead.id).passcode_hash = changed
+        return result
+
+    monkeypatch.setattr(passcodes, slow, while_its_owner_changes_it)
+    with pytest.raises(NotAllowed, match="changed a moment ago"):
+        signing_in.change_passcode(sqlite_engine, who, PASSCODE, "another passcode")
+    if slow == "fits":
+        with writing(sqlite_engine) as session:
+            session.get_one(Person, lead.id).passcode_hash = before
+        with pytest.raises(NotAllowed, match="changed a moment ago"):
+            signing_in.certain(sqlite_engine, who, None, PASSCODE)
+
+    with reading(sqlite_engine) as session:
+        assert session.get_one(Person, lead.id).passcode_hash == changed
 
 
 def test_the_first_lead_is_hashed_between_transactions(sqlite_engine, monkeypatch):

@@ -62,12 +62,17 @@ def issue_sign_in_ticket(session: Session, person: Person, identity: str = "") -
     identity: of the visitor, with single sign-on; on a shared computer the next one may click in a page that is still
     open. Raises NotAllowed if their passcode or identity was changed since.
     """
-    ways_in = select(Person.passcode_hash, Person.identity).where(Person.id == person.id)
-    if session.execute(ways_in.with_for_update(key_share=True)).first() != (person.passcode_hash, person.identity):
-        raise NotAllowed("This way to sign in was changed a moment ago. Please sign in again.")
+    refuse_if_changed(session, person)
     old = (Ticket.kind == TicketKind.sign_in) & (Ticket.expires_at < clock.now())
     session.execute(delete(Ticket).where(old))
     return issue_ticket(session, TicketKind.sign_in, TICKET_LIFE, person.id, before=f"{identity} ")
+
+
+def refuse_if_changed(session: Session, person: Person) -> None:
+    """Raises NotAllowed if the person's passcode or identity was changed since they were read; a change then waits."""
+    ways_in = select(Person.passcode_hash, Person.identity).where(Person.id == person.id)
+    if session.execute(ways_in.with_for_update(key_share=True)).first() != (person.passcode_hash, person.identity):
+        raise NotAllowed("This way to sign in was changed a moment ago. Please sign in again.")
 
 
 def use_ticket(session: Session, secret: str, identity: str = "") -> str:

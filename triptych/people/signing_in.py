@@ -97,6 +97,7 @@ def change_passcode(engine: Engine, who: Who, passcode: str, new: str, browser: 
     person = _confirmed(engine, who, passcode, browser)
     hashed = passcodes.hash_passcode(new)
     with writing(engine) as session:
+        logins.refuse_if_changed(session, person)
         return accounts.reset_passcode(session, person.name or "", hashed)
 
 
@@ -112,9 +113,11 @@ def _checked(
     matches = [passcodes.fits(stored, secret) for stored in hashes]
     if True not in matches:
         raise NotAllowed(refusal)
+    person = people[matches.index(True)]
     with writing(engine) as session:
+        logins.refuse_if_changed(session, person)
         passcodes.forget_tries(session, count)
-    return people[matches.index(True)]
+    return person
 
 
 def newcomer(engine: Engine, slug: str, name: str) -> tuple[Person, str]:
