@@ -28,6 +28,7 @@ from triptych.results.frame.table import Filters, Page, groups_table, rating_of,
 from triptych.results.frame.upkeep import build_frame, frame_of
 from triptych.results.page import read_board
 from triptych.results.progress import overview
+from triptych.results.study_analysis import StudyAnalysis
 from triptych.stats.analysis.systems import agreement_of
 from triptych.stats.undefined import Undefined
 from triptych.storage import database, events
@@ -220,6 +221,18 @@ def test_an_item_most_raters_ignored_is_left_out(sqlite_engine, make_study):
         only = frozenset({people[0].pseudonym})
         assert criterion(session, study, "fluency", Counted(annotators=only)).n == 0
         assert criterion(session, study, "fluency", Counted(annotators=only, with_ignored=True)).n == 3
+
+
+def test_annotations_of_an_ignored_item_are_not_counted(sqlite_engine, make_study):
+    """An annotator without ratings that count was listed, with one annotation."""
+    with database.writing(sqlite_engine) as session:
+        study, _, people = make_study(session, items=1, annotators=3)
+        submit(session, study, people[0])
+        for who in people[1:]:
+            set_aside(session, study, who, "ignore", "empty")
+        frame = frame_of(session, study)
+        analyses = [StudyAnalysis(frame, Counted(with_ignored=counted), {}) for counted in (False, True)]
+    assert [[len(each.work), len(each.workers)] for each in analyses] == [[0, 0], [1, 1]]
 
 
 def test_highlights_of_an_ignored_item_are_left_out(sqlite_engine, make_study):

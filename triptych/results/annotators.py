@@ -12,15 +12,11 @@ from triptych.stats.analysis import annotators
 from triptych.stats.analysis.annotators import Repeated, WithSelf, Worker, reading_speeds
 from triptych.stats.diagnostics import Speed
 from triptych.stats.undefined import Undefined
-from triptych.storage.models import RATED
 
 
 def workers(frame: Frame, counted: Counted) -> Iterator[Worker]:
     """Every annotator whose ratings count."""
-    work = counted_work(frame, counted)
-    work = work.loc[work["state"].isin(RATED), ["annotator", "kind", "excluded"]].astype(
-        {"annotator": str, "kind": str}
-    )
+    work = counted_work(frame, counted)[["annotator", "kind", "excluded"]].astype({"annotator": str, "kind": str})
     for (name, kind, excluded), count in work.value_counts(sort=False).items():
         yield Worker(name, kind, bool(excluded), int(count))
 
@@ -28,7 +24,6 @@ def workers(frame: Frame, counted: Counted) -> Iterator[Worker]:
 def speeds_of(frame: Frame, counted: Counted, texts: Texts) -> tuple[Speed, ...] | Undefined:
     """How fast each annotator was."""
     work = counted_work(frame, counted)
-    work = work[work["state"].isin(RATED)]
     words = work["assignment"].map(texts.reading(frame.work)).to_numpy(dtype=float)
     names = work["annotator"].astype(str).to_numpy(dtype=object)
     return reading_speeds(work["active_seconds"].to_numpy(dtype=float), words, names)

@@ -12,7 +12,7 @@ from sqlalchemy import select
 from sqlmodel import Session
 
 from triptych import clock
-from triptych.results.frame.counted import counted_work
+from triptych.results.frame.counted import selected_work
 from triptych.results.frame.model import Counted, Frame
 from triptych.results.frame.upkeep import frame_of
 from triptych.storage.models import AssignmentState, Item, Membership, Person, Purpose, Role, Study, StudyState
@@ -79,7 +79,7 @@ def overview(session: Session, study: Study, counted: Counted) -> Overview:
     # on the connection, since the ORM takes as long again for every item
     raters = dict(session.connection().execute(select(Item.external_id, Item.raters).where(*main)).all())
     expected = sum(raters.values())
-    rows = counted_work(frame, counted)
+    rows = selected_work(frame, counted)
     asked = np.array([raters.get(item, -1) for item in rows["item"].cat.categories])
     items = rows["item"].cat.codes.to_numpy()
     is_filled = rows["in_place"].to_numpy() & (asked[items] >= 0)

@@ -29,7 +29,7 @@ from triptych.stats.analysis.study import LengthOf, StudyNumbers, length_of
 from triptych.stats.numbers import joined_words
 from triptych.stats.spans import SpanAgreement, span_agreement
 from triptych.stats.undefined import Undefined, or_undefined
-from triptych.storage.models import RATED, Kind
+from triptych.storage.models import Kind
 
 MAX_ANALYSES = 8  # per study
 INTERIM_ESTIMATES = "Interim: estimates without tests until collection is over, as decided before launch."
@@ -143,8 +143,7 @@ class StudyAnalysis(StudyNumbers):
     @cached_property
     def work(self) -> pd.DataFrame:
         """The annotations with ratings that count."""
-        work = counted_work(self.frame, self.scope)
-        return work[work["state"].isin(RATED)]
+        return counted_work(self.frame, self.scope)
 
     @cached_property
     def kinds(self) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from triptych.results.frame.model import Counted, Frame
-from triptych.storage.models import FINISHED, AssignmentState, Kind, Membership, Person, Study
+from triptych.storage.models import FINISHED, RATED, AssignmentState, Kind, Membership, Person, Study
 
 
 def kinds_by_default(study: Study) -> frozenset[str]:
@@ -20,7 +20,7 @@ def kinds_by_default(study: Study) -> frozenset[str]:
 
 def mostly_ignored(frame: Frame, counted: Counted) -> list[str]:
     """Items that more than half of their raters ignored, whichever annotators the filters select."""
-    rows = counted_work(frame, replace(counted, annotators=frozenset()))
+    rows = selected_work(frame, replace(counted, annotators=frozenset()))
     rows = rows[rows["state"].isin(FINISHED)]
     share = (rows["state"] == AssignmentState.ignored).groupby(rows["item"], observed=True).mean()
     return share.index[share > 0.5].astype(str).tolist()
@@ -33,15 +33,24 @@ def counted_ratings(frame: Frame, counted: Counted) -> pd.DataFrame:
 
 def counting(frame: Frame, counted: Counted) -> np.ndarray:
     """(n,) whether each of the frame's n ratings is behind the numbers."""
-    passing = _passes(frame, frame.ratings, counted)
-    if not counted.with_ignored:
-        passing &= ~_among(frame.ratings["item"], mostly_ignored(frame, counted))
-    return passing
+    return _counting(frame, frame.ratings, counted)
 
 
 def counted_work(frame: Frame, counted: Counted) -> pd.DataFrame:
-    """The annotations that count, including those of items that most annotators ignored."""
+    """The annotations with ratings that count."""
+    return frame.work[_counting(frame, frame.work, counted) & frame.work["state"].isin(RATED).to_numpy()]
+
+
+def selected_work(frame: Frame, counted: Counted) -> pd.DataFrame:
+    """All annotations under the filters, including skipped and ignored items and items that most annotators ignored."""
     return frame.work[_passes(frame, frame.work, counted)]
+
+
+def _counting(frame: Frame, rows: pd.DataFrame, counted: Counted) -> np.ndarray:
+    passing = _passes(frame, rows, counted)
+    if not counted.with_ignored:
+        passing &= ~_among(rows["item"], mostly_ignored(frame, counted))
+    return passing
 
 
 def _passes(frame: Frame, rows: pd.DataFrame, counted: Counted) -> np.ndarray:
