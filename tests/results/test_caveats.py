@@ -53,15 +53,28 @@ def test_groups_of_items_declared_after_annotations_are_reported(engine, make_st
         )
 
 
-@pytest.mark.parametrize(("fond", "favoured"), [(0.0, ""), (1.0, "System 2 higher against System 1")])
-def test_a_system_that_a_judge_favours_is_named(sqlite_engine, make_study, fond, favoured):
-    """Such a judge won against all annotators, and nothing told it from one that agrees with them."""
+FAVOURED = "Criterion 1: J-1 places System 2 higher against System 1 than "
+IN_THEIR_PLACE = "on the same responses. In the place of an annotator it would favour System 2."
+
+
+@pytest.mark.parametrize(
+    ("people", "fond", "start", "end"),
+    [
+        (5, 0.0, "", ""),
+        (5, 1.0, "the annotators do, by ", IN_THEIR_PLACE),
+        (3, 1.0, "these 3 annotators do, by ", "on the same responses; other annotators may differ."),
+        (1, 1.0, "this annotator does, by ", "on the same responses; other annotators may differ."),
+    ],
+)
+def test_a_system_that_a_judge_favours_is_named(sqlite_engine, make_study, people, fond, start, end):
+    """Such a judge won against all annotators, and nothing told it from one that agrees with them. Beside three
+    annotators with tastes, a judge without any was said to favour a system."""
     random = np.random.default_rng(1)
-    quality, people = random.normal(0, 0.8, (60, 2)), [(f"P-{n}", "human", 1.2) for n in range(5)]
+    quality, annotators = random.normal(0, 0.8, (60, 2)), [(f"P-{n}", "human", 1.2) for n in range(people)]
     rows = [
         {"annotator": name, "kind": kind, "item": f"item-{item}", "system": system + 1, "criterion": "c1"}
         | {"value": float(np.clip(np.round(4 + quality[item, system] + noise * random.normal() + more), 1, 7))}
-        for name, kind, noise in [*people, ("J-1", "judge", 0.4)]
+        for name, kind, noise in [*annotators, ("J-1", "judge", 0.4)]
         for item in range(60)
         for system, more in ((0, 0), (1, fond if kind == "judge" else 0))
     ]
@@ -69,8 +82,8 @@ def test_a_system_that_a_judge_favours_is_named(sqlite_engine, make_study, fond,
     with database.writing(sqlite_engine) as session:
         sentences = {of.kind: of.sentence for of in caveats(session, make_study(session)[0], analysis)}
     sentence = sentences.get("favoured by a judge", "")
-    assert sentence.startswith(f"Criterion 1: J-1 places {favoured} than the annotators do, by " if favoured else "")
-    assert bool(sentence) == bool(favoured)
+    assert bool(sentence) == bool(fond)
+    assert sentence.startswith(FAVOURED + start if fond else "") and sentence.endswith(end)
 
 
 def test_report_and_datasheet_print_the_list_of_the_page(sqlite_engine):

@@ -24,6 +24,7 @@ from triptych.results.texts import texts_of
 from triptych.results.unfilled import unfilled
 from triptych.results.verdicts import names_of
 from triptych.results.warnings import Finding, findings
+from triptych.stats.analysis.contrasts import TestedDifference
 from triptych.stats.analysis.judges import judge_differences
 from triptych.stats.diagnostics import Speed
 from triptych.stats.numbers import counted, signed_words
@@ -346,21 +347,29 @@ def _favoured_by_judges(analysis: StudyAnalysis) -> Iterator[Finding]:
     if not judges_in(analysis.frame):
         return
     both = sides(analysis.frame, analysis.scope, analysis.ratings)
-    largest: dict[tuple[str, str], tuple[float, int, int, str]] = {}
+    largest: dict[tuple[str, str], TestedDifference] = {}
     for judge, of in judge_differences(*both, analysis.collection.bound):
-        if isinstance(of.difference, Undefined) or of.p_holm is None or of.p_holm >= of.bound:
-            continue
-        lower, higher = (of.baseline, of.system)[:: 1 if of.difference.mean > 0 else -1]
+        if of.p_holm is not None and of.p_holm < of.bound:
+            place = judge, of.criterion
+            largest[place] = max(largest.get(place, of), of, key=lambda each: each.distance)
+    for (judge, criterion), of in largest.items():
+        higher, lower = analysis.name(of.higher), analysis.name(of.lower)
         size = signed_words(of.distance, of.share).lstrip("+")
-        place = judge, of.criterion
-        largest[place] = max(largest.get(place, (0.0, 0, 0, "")), (of.distance, lower, higher, size))
-    for (judge, criterion), (_, lower, higher, size) in largest.items():
+        few = _few_annotators(of)
+        rest = "; other annotators may differ." if few else f". In the place of an annotator it would favour {higher}."
         sentence = (
-            f"{analysis.title(criterion)}: {judge} places {analysis.name(higher)} higher against "
-            f"{analysis.name(lower)} than the annotators do, by {size} on the same responses. In the place of an "
-            f"annotator it would favour {analysis.name(higher)}."
+            f"{analysis.title(criterion)}: {judge} places {higher} higher against {lower} than "
+            f"{few or 'the annotators do'}, by {size} on the same responses{rest}"
         )
         yield Finding(65, "favoured by a judge", sentence)
+
+
+def _few_annotators(of: TestedDifference) -> str:
+    """The annotators of a difference that is tested for them only; empty where others like them are meant."""
+    if of.p is not None or isinstance(of.difference, Undefined):
+        return ""
+    count = of.difference.annotators
+    return "this annotator does" if count == 1 else f"these {count} annotators do"
 
 
 def _surplus(analysis: StudyAnalysis) -> Iterator[Finding]:

@@ -108,6 +108,18 @@ class TestedDifference:
         """Size of the difference; 0 where nothing is known."""
         return 0.0 if isinstance(self.difference, Undefined) else abs(self.difference.mean)
 
+    @property
+    def higher(self) -> int:
+        """The system with the higher mean; 0 where the means are equal or unknown."""
+        if isinstance(self.difference, Undefined) or not self.difference.mean:
+            return 0
+        return self.system if self.difference.mean > 0 else self.baseline
+
+    @property
+    def lower(self) -> int:
+        """The system with the lower mean; 0 where the means are equal or unknown."""
+        return self.higher and (self.baseline if self.higher == self.system else self.system)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Contrast(TestedDifference):
@@ -143,18 +155,6 @@ class Contrast(TestedDifference):
     def equal(self) -> bool:
         """Whether the systems are practically equal within the margin."""
         return isinstance(self.equivalence, Equivalence) and self.equivalence.equal
-
-    @property
-    def higher(self) -> int:
-        """The system with the higher mean; 0 where the means are equal or unknown."""
-        if isinstance(self.difference, Undefined) or not self.difference.mean:
-            return 0
-        return self.system if self.difference.mean > 0 else self.baseline
-
-    @property
-    def lower(self) -> int:
-        """The system with the lower mean; 0 where the means are equal or unknown."""
-        return self.higher and (self.baseline if self.higher == self.system else self.system)
 
 
 @dataclass(frozen=True)
