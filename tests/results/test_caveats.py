@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import random
@@ -11,7 +12,7 @@ import pandas as pd
 import pytest
 from helpers.check_items import add_check, rate
 from helpers.frames import likert_rubric, make_frame
-from helpers.ratings import exclude, submit
+from helpers.ratings import exclude, set_aside, submit
 from helpers.reports import new_study, report_of, some_answers
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join, sure
 from openpyxl import load_workbook
@@ -108,6 +109,20 @@ def test_report_and_datasheet_print_the_list_of_the_page(sqlite_engine):
     quality = "heds-sample_evaluators_design-experimental_design-quality_assurance-description"
     answer = json.loads(report.files["heds.json"])[quality]["data"][""]
     assert all(sentence.rstrip(".") in answer for sentence in sentences)
+
+
+def test_items_an_excluded_annotator_set_aside_are_no_annotations(sqlite_engine):
+    with database.writing(sqlite_engine) as session:
+        study, _, people = new_study(session, items=3, annotators=2)
+        for who in people:
+            submit(session, study, who)
+        set_aside(session, study, people[0], "ignore", "empty")
+        set_aside(session, study, people[0], "skip", "unclear")
+        exclude(session, study, people[0])
+        sentence = listed(session, study)["excluded"]
+    (row,) = csv.DictReader(io.StringIO(report_of(sqlite_engine, study).files["exclusions.csv"].decode()))
+    assert sentence.startswith("1 annotation of 1 excluded annotator is left out")
+    assert row["annotations"] == "1"
 
 
 def test_changes_after_unblinding_are_said(sqlite_engine):

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sqlalchemy import Select, func, select
 from sqlmodel import Session
 
@@ -262,6 +263,11 @@ def _text_views(session: Session, study: Study) -> dict[str, int]:
     return {view.value: number for view, number in session.execute(query.group_by(Assignment.text_view))}
 
 
+def _rated(analysis: StudyAnalysis) -> pd.DataFrame:
+    """All annotations with ratings, whether these count or not."""
+    return analysis.frame.work[analysis.frame.work["state"].isin(RATED)]
+
+
 def _annotators(session: Session, study: Study, analysis: StudyAnalysis) -> list[Exclusion]:
     excluded = (
         select(Person.pseudonym, Person.kind, Membership.excluded_at, Membership.excluded_reason)
@@ -272,7 +278,7 @@ def _annotators(session: Session, study: Study, analysis: StudyAnalysis) -> list
         Event.study_id == study.id, Event.kind == EventKind.annotator_excluded
     )
     who = dict(map(tuple, session.execute(deciders.order_by(Event.number))))
-    work = analysis.frame.work["annotator"].astype(str).value_counts()
+    work = _rated(analysis)["annotator"].astype(str).value_counts()
     return [
         Exclusion(
             "judge" if kind == Kind.judge else "annotator",
@@ -289,7 +295,7 @@ def _annotators(session: Session, study: Study, analysis: StudyAnalysis) -> list
 
 def _items(session: Session, study: Study, analysis: StudyAnalysis) -> list[Exclusion]:
     retired = select(Item.external_id, Item.retired_reason).where(Item.study_id == study.id, Item.retired)
-    rows = analysis.frame.work
+    rows = _rated(analysis)
     work = rows[rows["kind"].isin(analysis.scope.kinds)]["item"].astype(str).value_counts()
     ignored = mostly_ignored(analysis.frame, analysis.scope)
     listed = [(item, "most annotators ignored it", analysis.scope.with_ignored) for item in sorted(ignored)]

@@ -30,7 +30,7 @@ from triptych.stats.diagnostics import Speed
 from triptych.stats.numbers import counted, signed_words
 from triptych.stats.undefined import Undefined
 from triptych.storage.events import EventKind
-from triptych.storage.models import AssignmentState, Event, EventDetail, Kind, Study, System
+from triptych.storage.models import RATED, AssignmentState, Event, EventDetail, Kind, Study, System
 from triptych.study.annotator_groups import first_annotations, late_groups
 from triptych.study.copies import earlier_runs
 
@@ -317,12 +317,14 @@ def _left_out(analysis: StudyAnalysis, decisive: bool) -> Iterator[Finding]:
 
     decisive: whether they change the outcome of a comparison, which another finding reports.
     """
-    work = analysis.frame.work[analysis.frame.work["kind"] != Kind.judge]
+    work = analysis.frame.work
+    work = work[work["state"].isin(RATED) & (work["kind"] != Kind.judge)]
     excluded = work[work["excluded"]]
     if excluded.empty:
         return
     people = counted(int(excluded["annotator"].nunique()), "excluded annotator")
-    counts = "count here" if analysis.scope.with_excluded else "are left out"
+    verbs = ("counts here", "is left out") if len(excluded) == 1 else ("count here", "are left out")
+    counts = verbs[not analysis.scope.with_excluded]
     changes = "" if decisive else "; this changes no conclusion about systems"
     sentence = f"{counted(len(excluded), 'annotation')} of {people} {counts}{changes}."
     weight = 64 if len(excluded) > LARGE_SHARE * len(work) else 38
