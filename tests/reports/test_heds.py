@@ -20,6 +20,7 @@ from sqlmodel import select
 from triptych.annotate import entry_test, workbooks
 from triptych.annotate.entry_test import EntryTest
 from triptych.formats.workbook.reading import read_filled
+from triptych.privacy import withdrawal
 from triptych.reports import heds
 from triptych.reports.facts import BeforeWork
 from triptych.rubric.files import parse_rubric
@@ -28,7 +29,7 @@ from triptych.storage.models import Assignment, Item, Purpose, StudyState
 from triptych.study import heds_answers, lifecycle
 from triptych.study.heds_answers import Answer
 from triptych.study.heds_questions import QUESTIONS
-from triptych.study.settings import EntryRules, changed, stored
+from triptych.study.settings import Consent, EntryRules, changed, stored
 
 KNOWN = """3.1.1 3.1.2 3.2.1 3.2.4 3.3.2 3.3.3.1 3.3.3.2 3.3.4.1 3.3.4.2 3.3.5
 4.2.2 4.3.1.1 4.3.2 4.3.3 4.3.4 4.3.5 4.3.6 4.3.7 4.3.8 4.3.9 4.3.10 4.3.11.1 4.3.11.2 4.3.12.1 4.3.12.2"""
@@ -223,8 +224,10 @@ criteria:
     assert list(datasheet["heds-criteria-criterion"]["control"]) == ["Same (one)", "Same (two)"]
 
 
-def test_training_and_entry_test_are_those_that_took_place(sqlite_engine):
-    """Workbooks skip both, and a study may set another test than its rubric, or none."""
+@pytest.mark.parametrize("withdrawn", [False, True])
+def test_training_and_entry_test_are_those_that_took_place(sqlite_engine, withdrawn):
+    """Workbooks skip both, and a study may set another test than its rubric, or none. Where those who had failed
+    withdrew and their attempts were deleted, everybody who took it had passed."""
     training = """
   - key: one
     context: A question?
@@ -232,10 +235,11 @@ def test_training_and_entry_test_are_those_that_took_place(sqlite_engine):
     references: [{criterion: fluency, slot: B, value: 2, reason: It reads well.}]
 """
     rubric = f"{SMALL_RUBRIC}{ENTRY_QUESTIONS}training:{training}"
+    consent = Consent(after_withdrawal="delete")
     with database.writing(sqlite_engine) as session:
         plan = lifecycle.StudyPlan(title="Trained", seed="s")
         study = lifecycle.create_study(session, plan, rubric, draft_items(2), "lead")
-        study.settings = stored(changed(study, entry=EntryRules(pass_percent=50)))
+        study.settings = stored(changed(study, entry=EntryRules(pass_percent=50), consent=consent))
         lifecycle.set_state(session, study, StudyState.open, "lead")
         in_browser, by_workbook = (join(session, study, add_person(session, name)) for name in ("ann", "ben"))
         submit(session, study, in_browser)
@@ -246,6 +250,8 @@ def test_training_and_entry_test_are_those_that_took_place(sqlite_engine):
         submit(session, study, turned_away)
         entry_test.start(session, study, turned_away)
         answer_all(session, study, turned_away, {"one": "a", "two": "b"})
+        if withdrawn:
+            withdrawal.withdraw(session, study, turned_away.pseudonym, "lead")
         book = workbooks.make(session, study, by_workbook.pseudonym, 2, "lead")
         filled = read_filled(Sheet(workbooks.file_of(session, study, book.id)).fill().saved())
         assert workbooks.take_back(session, study, filled, "lead").stored == 2

@@ -170,17 +170,19 @@ def _before_work(session: Session, study: Study, analysis: StudyAnalysis) -> Bef
     own = own.where(Person.kind == Kind.human, *people_counted(analysis.scope))
     rated = Assignment.purpose == Purpose.main, Assignment.state.in_(RATED), Assignment.origin.not_in(MADE_ELSEWHERE)
     trained = work.where(Assignment.purpose == Purpose.training, Assignment.state.in_(FINISHED))
-    tries = select(Membership.person_id, EntryAttempt.passed).join(EntryAttempt)
-    finished = session.execute(tries.where(Membership.study_id == study.id, EntryAttempt.passed.is_not(None))).all()
-    passed = {person_id for person_id, has_passed in finished if has_passed}
+    tries = select(Membership.person_id).join(EntryAttempt).where(Membership.study_id == study.id)
+    passed = tries.where(EntryAttempt.passed.is_(True))
+    ends = Event.kind.in_((EventKind.entry_test_failed, EventKind.entry_test_passed))
+    outcomes = select(Event.subject, Event.kind).where(Event.study_id == study.id, ends)
+    finished = session.execute(outcomes.distinct()).all()  # with attempts that a withdrawal deleted
     annotators = {*session.scalars(own.where(*rated))}
     return BeforeWork(
         len(annotators),
         len(annotators.intersection(session.scalars(trained))),
-        len(annotators & passed),
+        len(annotators.intersection(session.scalars(passed))),
         entry_test.asked_of(session, study),
-        len({person_id for person_id, _ in finished}),
-        len(passed),
+        len({pseudonym for pseudonym, _ in finished}),
+        sum(kind == EventKind.entry_test_passed for _, kind in finished),
     )
 
 
