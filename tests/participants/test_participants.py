@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 from helpers.present import present
-from helpers.ratings import assigned, set_aside, submit
+from helpers.ratings import append_scores, assigned, set_aside, submit
 from helpers.studies import add_person, join
 
 from triptych import clock
@@ -96,6 +96,16 @@ def test_pay_is_due_for_what_somebody_finished(sqlite_engine, make_study):
     by_name = {person.pseudonym: person for person in seen(sqlite_engine, study)[2]}
     assert (by_name[anna.pseudonym].due, by_name[ben.pseudonym].due) == (Decimal("0.80"), Decimal("0.00"))
     assert (by_name[anna.pseudonym].seconds, by_name[ben.pseudonym].seconds) == (40, None)
+
+
+def test_no_pay_is_due_to_a_judge_model(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, lead, _ = make_study(session)
+        here = session.get_one(Study, study.id)
+        here.settings = stored(changed(here, pay={"per_item": "0.40"}))
+        judge = append_scores(session, here, lead, "one-model")
+    by_name = {person.pseudonym: person for person in seen(sqlite_engine, study)[2]}
+    assert by_name[judge].due is None
 
 
 def test_a_flag_is_shown_until_its_person_has_stopped(sqlite_engine, make_study):

@@ -21,6 +21,7 @@ from triptych.storage.models import (
     Assignment,
     AssignmentState,
     EntryAttempt,
+    Kind,
     Login,
     Membership,
     Origin,
@@ -50,7 +51,7 @@ class Participant:
     """One annotator. why: the reason why they stopped; flags: sentences about what a lead should check.
 
     done, total: items; skipped: of those done; seconds: median active time of an item; due: pay for finished items.
-    The last two are None if unknown.
+    The last two are None if unknown; nothing is due to a judge model.
     """
 
     member: Member
@@ -100,6 +101,7 @@ def participants(
 ) -> list[Participant]:
     """The annotators among the members, in the order of joining. flags: by pseudonym."""
     settings, signs = settings_of(study), _signs(session, study)
+    rate = settings.pay.per_item
     progress = {row.pseudonym: row for row in view.annotators}
     finished = frame.work[frame.work["state"].isin(FINISHED)]
     items = finished["annotator"].astype(str).value_counts().to_dict()
@@ -118,7 +120,7 @@ def participants(
             progress[name].total if name in progress else 0,
             pace.get(name),
             _seen_at(sign, study),
-            None if settings.pay.per_item is None else settings.pay.per_item * items.get(name, 0),
+            None if rate is None or member.kind == Kind.judge else rate * items.get(name, 0),
         )
         for member in members
         if member.role == Role.annotator
