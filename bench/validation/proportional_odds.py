@@ -54,6 +54,7 @@ SIMULATIONS: tuple[Simulation, ...] = (
     OddsLevel(Design(60, 3, 8, shown=2)),
     OddsLevel(Design(120, 3, 12, shown=2, unequal=True, taste=0.6)),
     OddsLevel(Design(100, 1, 10, systems=2, singles=True)),
+    OddsLevel(Design(100, 3, 20, newcomer=4, taste=0.6)),
     OddsLevel(Design(50, 5, 5, scale="binary")),
     OddsLevel(Design(50, 5, 5, scale="top")),
 )

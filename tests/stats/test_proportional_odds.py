@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.present import present
 from scipy.optimize import approx_fprime
 from scipy.special import expit
 
@@ -126,6 +127,17 @@ def test_large_effects_are_found() -> None:
     assert estimate.headline.low is not None
     assert estimate.headline.low > 1
     assert estimate.mean == pytest.approx(2, abs=0.5)
+
+
+def test_newcomers_with_one_system_add_few_degrees_of_freedom() -> None:
+    """Nine further annotators of the third system alone made its p too small: only three had rated another."""
+    ratings, item, annotator, system = study(5, items=40, annotators=12)
+    rated = (annotator < 3) | (system == 2)
+    model = proportional_odds(*(column[rated] for column in (ratings, item, annotator, system)))
+    freedom = [present(pair.estimate.test).freedom for pair in model.differences]
+    assert max(freedom) < 5
+    complete = proportional_odds(ratings, item, annotator, system)
+    assert min(present(pair.estimate.test).freedom for pair in complete.differences) > 9
 
 
 @pytest.mark.parametrize("seed", range(5))

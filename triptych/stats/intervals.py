@@ -159,15 +159,15 @@ def cluster_variance(residuals: np.ndarray, items: np.ndarray, annotators: np.nd
     return ClusterVariance(item, annotator, max(both, VARIANCE_FLOOR * max(item, annotator)))
 
 
-def degrees_of_freedom(*clusterings: np.ndarray) -> float:
+def degrees_of_freedom(*clusterings: np.ndarray, weights: np.ndarray | None = None) -> float:
     """Degrees of freedom of t with a clustered variance: the smallest effective number of clusters - 1, at least 1.
 
-    clusterings: codes (n,) of items, of annotators, or both. The effective number of G clusters with n_g values is
-    (sum n_g)^2 / sum n_g^2: G where all are equally large, fewer where some weigh much more than others (Carter,
-    Schnepel & Steigerwald 2017, Asymptotic Behavior of a t-Test Robust to Cluster Heterogeneity). With G itself the
-    test rejects up to 18 % of the time where a few annotators did most of the work.
+    clusterings: codes (n,) of items, of annotators, or both; weights: (n,) of the values, equal if None. The effective
+    number of G clusters with n_g values is (sum n_g)^2 / sum n_g^2: G where all are equally large, fewer where some
+    weigh much more than others (Carter, Schnepel & Steigerwald 2017, Asymptotic Behavior of a t-Test Robust to Cluster
+    Heterogeneity). With G itself the test rejects up to 18 % of the time where a few annotators did most of the work.
     """
-    return max(1.0, min(effective_number(np.bincount(codes_of)) for codes_of in clusterings) - 1)
+    return max(1.0, min(effective_number(np.bincount(codes_of, weights)) for codes_of in clusterings) - 1)
 
 
 def effective_number(weights: np.ndarray) -> float:

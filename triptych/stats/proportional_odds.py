@@ -3,8 +3,9 @@
 logit P(rating <= point j) = threshold_j - (item + annotator + system effect), fitted by Fisher scoring (McCullagh 1980,
 Regression Models for Ordinal Data). Effects of items and annotators have a normal prior, so that the effect of an item
 with only top ratings stays finite; systems have no prior. Errors are the two-way sandwich of the scores, as in
-intervals.py. Estimates are conditional on the effects: sign and p can be compared with those of the difference in
-points, the size cannot.
+intervals.py; a rating counts for the degrees of freedom by its squared influence, so that annotators who rated only one
+of two systems add few. Estimates are conditional on the effects: sign and p can be compared with those of the
+difference in points, the size cannot.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from scipy.special import expit, logit
 
 from .columns import Column, Floats, Label, codes, numbers
 from .crossed import NOT_LINKED, CrossedEffects
-from .intervals import Clustered, Estimate, cluster_variance, degrees_of_freedom, estimate_of, in_one
+from .intervals import Clustered, Estimate, cluster_variance, clusters, degrees_of_freedom, estimate_of, in_one
 from .undefined import UndefinedStatistic
 
 MOST_VALUES = 21
@@ -81,15 +82,17 @@ def proportional_odds(
     _refuse(len(points), int(item.max(initial=-1)) + 1, len(names))
     pairs = _linked(CrossedEffects.build(ratings, item, annotator, system), len(names))
     fit = _Fit(category, item, annotator, system, prior_sd)
-    n_groups, n_annotators, n = int(group.max()) + 1, int(annotator.max()) + 1, len(ratings)
-    freedom = degrees_of_freedom(group), degrees_of_freedom(group, annotator)
+    n = len(ratings)
     one_item, one_annotator = (in_one(cluster, system, len(names)) for cluster in (group, annotator))
     differences = []
     for baseline, later in pairs:
         influence = fit.influence(later, baseline)
         variance = cluster_variance(n * influence, group, annotator)
-        errors = np.sqrt((variance.item, variance.two_way)).tolist()
-        clustered = Clustered(errors[0], errors[1], *freedom, n_groups, n_annotators).limited(
+        these, alike = np.sqrt((variance.item, variance.two_way)).tolist()
+        squares = influence**2
+        freedom = degrees_of_freedom(group, weights=squares), degrees_of_freedom(group, annotator, weights=squares)
+        counts = (clusters(np.bincount(column, squares)) for column in (group, annotator))
+        clustered = Clustered(these, alike, *freedom, *counts).limited(
             one_item[[baseline, later]], one_annotator[[baseline, later]]
         )
         mean = float(fit.systems[later] - fit.systems[baseline])
