@@ -18,10 +18,9 @@ from components.shell.words import limits, number, percent, ratio, signed
 from triptych.results.adjudication import FinalValue
 from triptych.results.criterion import CriterionResult, interval_note, spoken
 from triptych.results.evidence import HOCHBERG, foremost
-from triptych.results.first_screen.ranking import THESE_ONLY
 from triptych.results.frame.table import Filters
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.results.verdicts import between_groups, standing, summary, tested_here_only, verdict
+from triptych.results.verdicts import between_groups, caution_on, standing, summary, verdict
 from triptych.rubric.scales import Choice, NumberScale
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.analysis.final_values import FinalMeans
@@ -63,11 +62,7 @@ def leaders(analysis: StudyAnalysis, criteria: Collection[str]) -> str:
     for key in criteria:
         by_summary[summary(analysis, analysis.contrasts_of(key))].append(analysis.title(key))
     sentences = [f"{words} on {joined_words(titles)}." for words, titles in by_summary.items()]
-    here_only = tested_here_only(analysis, criteria)
-    if here_only:
-        few = f"On {joined_words(here_only)}, this applies to these annotators only: there are too few to generalise."
-        sentences.append(THESE_ONLY if len(here_only) == len(criteria) else few)
-    return " ".join(sentences)
+    return " ".join(filter(None, [*sentences, caution_on(analysis, criteria)]))
 
 
 def criterion_block(analysis: StudyAnalysis, result: CriterionResult, slug: str) -> None:

@@ -14,7 +14,7 @@ from triptych.results.criterion import CriterionResult, spoken
 from triptych.results.first_screen.ranking import pictured
 from triptych.results.first_screen.slices import Slice, slices
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.results.verdicts import summary
+from triptych.results.verdicts import caution, summary
 from triptych.rubric import palette
 from triptych.stats.intervals import Interval
 from triptych.stats.numbers import counted
@@ -44,7 +44,7 @@ def slices_section(analysis: StudyAnalysis, slug: str) -> None:
 
 def _verdict(analysis: StudyAnalysis, part: Slice) -> str:
     words = summary(analysis, part.contrasts) if part.contrasts else "Not compared"
-    return f"{part.value} ({counted(part.items, 'item')}): {words}."
+    return f"{part.value} ({counted(part.items, 'item')}): {words}. {caution(part.contrasts)}".rstrip()
 
 
 def _table(analysis: StudyAnalysis, result: CriterionResult, parts: Sequence[Slice]) -> pd.DataFrame:

@@ -31,6 +31,7 @@ from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.warnings import not_run
 from triptych.stats.undefined import Undefined
 from triptych.storage import database
+from triptych.study.settings import Preregistration, StudySettings
 
 ROOT = Path(__file__).parents[2]
 SCALE = "{kind: number, low: 0, high: 100, step: 1}"
@@ -69,6 +70,33 @@ def test_four_annotators_make_a_leader_for_themselves_only():
     sentence = leaders(study_analysis, ["c1"])
     assert sentence.startswith("System 3 is clearly above all others on Criterion 1.")
     assert "applies to these annotators only" in sentence
+
+
+def test_a_slice_of_four_annotators_is_about_them_only():
+    frame = crossed(items=40, annotators=12, systems=2, gap=1.5)
+    items = [f"item-{n}" for n in range(40)]
+    of_few = frame.ratings["item"].isin(items[:10]) == frame.ratings["annotator"].isin(["P-0", "P-1", "P-2", "P-3"])
+    part = replace(
+        frame,
+        ratings=frame.ratings[of_few].reset_index(drop=True),
+        meta={item: {"topic": "fees" if item in items[:10] else "rooms"} for item in items},
+        settings=StudySettings(preregistration=Preregistration(slices=("topic",))),
+    )
+
+    def page():
+        import streamlit as st
+
+        from components.results.slices import slices_section
+
+        slices_section(st.session_state["analysis"], "slug")
+
+    app = AppTest.from_function(page, default_timeout=30)
+    app.session_state["analysis"] = analysis(part)
+    app.run()
+    fees, rooms = app.text[0].value.splitlines()
+    above = "System 2 is clearly above all others."
+    assert fees == f"fees (10 items): {above} This applies to these annotators only: there are too few to generalise."
+    assert rooms == f"rooms (30 items): {above}"
 
 
 @pytest.mark.parametrize("gap", [0.6, -0.6])

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers.analyses import analysis
-from helpers.frames import crossed, likert_rubric
+from helpers.frames import crossed, likert_rubric, make_frame
 from helpers.present import present
 
 from components.results.findings import first_lines
@@ -62,6 +62,19 @@ def test_up_to_five_systems_have_their_order_in_the_verdict():
     assert verdict.headline == "System 3 is clearly above all others on Criterion 1."
     assert verdict.second.startswith("System 3 is higher than System 1 by ")
     assert not verdict.groups
+
+
+@pytest.mark.parametrize(("gap", "second"), [(0.0, "Other criteria: 1 of 1 show"), (-1.5, "The other way round on")])
+def test_a_clear_criterion_that_few_rated_is_about_them_only(gap, second):
+    whole = crossed(items=30, annotators=8, systems=2, criteria=2, gap=0).ratings
+    rows = whole[whole["criterion"].eq("c1") | whole["annotator"].isin(["P-0", "P-1", "P-2"])].reset_index(drop=True)
+    of_second, later = rows["criterion"].eq("c2"), rows["system"].eq(2)
+    rows["value"] = rows["value"].clip(3, 5) + np.where(of_second & later, 2.0, gap * (~of_second & later))
+    verdict = first_verdict(analysis(make_frame(likert_rubric(2), rows)))
+    assert second in verdict.second
+    assert verdict.second.endswith(
+        "On Criterion 2, this applies to these annotators only: there are too few to generalise."
+    )
 
 
 def test_more_systems_are_grouped():

@@ -14,13 +14,14 @@ from triptych.stats.analysis.groups import GroupDifference
 from triptych.stats.analysis.statistics import BEYOND, MARGIN, SHARE_STYLES
 from triptych.stats.equivalence import Equivalence
 from triptych.stats.intervals import ENOUGH_ANNOTATORS, Estimate, Interval
-from triptych.stats.numbers import PERCENT, p_words, signed_words, written
+from triptych.stats.numbers import PERCENT, joined_words, p_words, signed_words, written
 from triptych.stats.undefined import Undefined
 
 D = TypeVar("D", bound=TestedDifference)
 MAX_LISTED = 3  # pairs in a sentence
 MAX_ORDERED = 5  # systems whose order is given pair by pair
 NOT_COMPARABLE = "Shares cannot be compared, as systems were shown in sets of different size."
+APPLIES_HERE = "applies to these annotators only: there are too few to generalise."
 EXPLORATORY = "Exploratory: other criteria were declared before launch."
 
 
@@ -133,10 +134,23 @@ def speaks_for_others(contrasts: Iterable[TestedDifference]) -> bool:
     return any(contrast.p is not None for contrast in contrasts)
 
 
+def caution(contrasts: Collection[TestedDifference]) -> str:
+    """A sentence if all tests apply to their own annotators only, since these are too few; else empty."""
+    has_tests = any(contrast.p_here is not None for contrast in contrasts)
+    return f"This {APPLIES_HERE}" if has_tests and not speaks_for_others(contrasts) else ""
+
+
 def tested_here_only(analysis: StudyAnalysis, criteria: Iterable[str]) -> list[str]:
     """Titles of the criteria whose tests apply to their own annotators only, since these are too few."""
-    tests = {key: [c for c in analysis.contrasts_of(key) if c.p_here is not None] for key in criteria}
-    return [analysis.title(key) for key, tested in tests.items() if tested and not speaks_for_others(tested)]
+    return [analysis.title(key) for key in criteria if caution(analysis.contrasts_of(key))]
+
+
+def caution_on(analysis: StudyAnalysis, criteria: Collection[str]) -> str:
+    """Like `caution`, for a text about several criteria: names them if not all have so few annotators."""
+    few = tested_here_only(analysis, criteria)
+    if not few:
+        return ""
+    return f"This {APPLIES_HERE}" if len(few) == len(criteria) else f"On {joined_words(few)}, this {APPLIES_HERE}"
 
 
 def clear_of(contrasts: Sequence[D]) -> list[D]:

@@ -12,11 +12,11 @@ from triptych.results.criterion import CriterionResult
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.verdicts import (
     MAX_ORDERED,
+    caution_on,
     clear_of,
     largest_first,
     names_of,
     sized,
-    speaks_for_others,
     standing,
     summary,
     tested_only,
@@ -26,7 +26,6 @@ from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.intervals import Interval
 
 Order = Literal["number", "primary", "mean"]
-THESE_ONLY = "This applies to these annotators only: there are too few to generalise."
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ def first_verdict(analysis: StudyAnalysis) -> FirstVerdict:
     parts = [
         sized(analysis, clear[0]) if clear else standing(analysis, result),
         _others(analysis, key),
-        "" if speaks_for_others(contrasts) else THESE_ONLY,
+        caution_on(analysis, [key, *_clear_others(analysis, key)]),
     ]
     second = " ".join(filter(None, parts))
     if len(analysis.systems) <= MAX_ORDERED:
@@ -151,6 +150,11 @@ def _others(analysis: StudyAnalysis, key: str) -> str:
         higher, lower = analysis.name(first.higher), analysis.name(first.lower)
         return f"The other way round on {analysis.title(first.criterion)}: {higher} is above {lower}{more}."
     if not higher_of:
-        clear = [other for other in others if clear_of(analysis.contrasts_of(other))]
+        clear = _clear_others(analysis, key)
         return f"Other criteria: {len(clear)} of {len(others)} show clear differences."
     return "No other criterion contradicts this."
+
+
+def _clear_others(analysis: StudyAnalysis, key: str) -> list[str]:
+    """The other criteria that show clear differences."""
+    return [other for other in analysis.compared if other != key and clear_of(analysis.contrasts_of(other))]
