@@ -14,7 +14,7 @@ from components.shell.state import form_button, say
 from components.shell.words import NONE, limits, moment, percent, signed, signed_limits
 from triptych.results.quality import Attempt, Line
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.results.verdicts import clear_of
+from triptych.results.verdicts import clear_of_criteria
 from triptych.results.warnings import Finding
 from triptych.stats.analysis.annotators import Repeated, WithSelf
 from triptych.stats.analysis.contrasts import Contrast
@@ -33,6 +33,10 @@ COLUMN_HELP = {
     "Twice": "Share of repeated ratings that were the same; the mean distance in % of the scale.",
     "Before work": "Active time in training and entry test.",
 }
+BOTH_WAYS = (
+    "Mean difference with its 95 % interval; * if it is clear after adjusting for multiple tests, for these annotators "
+    "only where they are too few to generalise."
+)
 FLAGS = "A flag is a prompt to look; it excludes nobody."
 
 
@@ -140,28 +144,35 @@ def both_ways(analysis: StudyAnalysis) -> None:
     """Every difference with and without excluded annotators; `analysis` is without them."""
     if not analysis.contrasts:
         return
-    other = analysis.other_way
-    included = {(two.criterion, two.system, two.baseline): two for two in other.contrasts} if other else {}
+    without = _differences(analysis)
+    included = _differences(analysis.other_way) if analysis.other_way else {}
     rows = [
         {
-            "Criterion": analysis.title(contrast.criterion),
-            "Difference": f"{analysis.name(contrast.system)} − {analysis.name(contrast.baseline)}",
-            "Without the excluded": _difference(contrast),
-            "With them": _difference(included.get((contrast.criterion, contrast.system, contrast.baseline))),
+            "Criterion": analysis.title(criterion),
+            "Difference": f"{analysis.name(system)} − {analysis.name(baseline)}",
+            "Without the excluded": difference,
+            "With them": included.get((criterion, system, baseline), NONE),
         }
-        for contrast in analysis.contrasts
+        for (criterion, system, baseline), difference in without.items()
     ]
     st.dataframe(pd.DataFrame(rows), hide_index=True, key="both-ways")
-    st.caption("Mean difference with its 95 % interval; * if it is clear after adjusting for multiple tests.")
+    st.caption(BOTH_WAYS)
 
 
-def _difference(contrast: Contrast | None) -> str:
-    if contrast is None:
-        return NONE
+def _differences(analysis: StudyAnalysis) -> dict[tuple[str, int, int], str]:
+    """(criterion, system, baseline) → the difference in words, with an asterisk if it is clear."""
+    clear = clear_of_criteria(analysis.contrasts)
+    return {
+        (of.criterion, of.system, of.baseline): _difference(of) + (" *" if of in clear else "")
+        for of in analysis.contrasts
+    }
+
+
+def _difference(contrast: Contrast) -> str:
     if isinstance(contrast.difference, Undefined):
         return contrast.difference.reason
     interval = contrast.difference.headline
     ends = ""
     if interval.low is not None and interval.high is not None:
         ends = f" ({signed_limits(interval.low, interval.high, contrast.share)})"
-    return f"{signed(interval.mean, contrast.share)}{ends}{' *' if clear_of([contrast]) else ''}"
+    return f"{signed(interval.mean, contrast.share)}{ends}"

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from helpers.analyses import NAMES, analysis
 from helpers.appendix import MANY, analysed, some_ratings
-from helpers.frames import crossed, make_frame
+from helpers.frames import crossed, likert_rubric, make_frame
 from helpers.present import present
 from helpers.ratings import exclude, submit
 from helpers.studies import full_answers
@@ -28,6 +28,7 @@ from triptych.results.evidence import HOCHBERG, foremost
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.study_analysis import StudyAnalysis
+from triptych.results.verdicts import verdict
 from triptych.results.warnings import not_run
 from triptych.stats.undefined import Undefined
 from triptych.storage import database
@@ -97,6 +98,30 @@ def test_a_slice_of_four_annotators_is_about_them_only():
     above = "System 2 is clearly above all others."
     assert fees == f"fees (10 items): {above} This applies to these annotators only: there are too few to generalise."
     assert rooms == f"rooms (30 items): {above}"
+
+
+def test_differences_both_ways_are_marked_as_results_call_them():
+    """A late system that a single annotator rated got an asterisk, without a test for annotators like these."""
+    rows = crossed(items=40, annotators=9, seed=2).ratings
+    rows = rows[rows["system"].lt(3) | rows["annotator"].eq("P-0")].reset_index(drop=True)
+    rows["value"] = rows["value"].where(rows["system"].lt(3), 7.0)
+    rows["excluded"] = rows["annotator"].eq("P-8")
+    study_analysis = analysis(make_frame(likert_rubric(), rows))
+    assert any(contrast.clear_here and contrast.p is None for contrast in study_analysis.contrasts)
+    assert verdict(study_analysis, "c1").startswith("No clear difference between the systems")
+
+    def page():
+        import streamlit as st
+
+        from components.results.annotators import both_ways
+
+        both_ways(st.session_state["analysis"])
+
+    app = AppTest.from_function(page, default_timeout=30)
+    app.session_state["analysis"] = study_analysis
+    app.run()
+    without = app.dataframe[0].value["Without the excluded"]
+    assert len(without) == 3 and not any("*" in words for words in without)
 
 
 @pytest.mark.parametrize("gap", [0.6, -0.6])
