@@ -235,7 +235,24 @@ def test_exclusions_decide_also_among_few_annotators():
     rows["excluded"] = rows["annotator"].isin(["P-12", "P-13"])
     first = findings(analysis(make_frame(likert_rubric(), rows)))[0]
     assert first.sentence == (
-        "Criterion 1: System 2 against System 1 is clear here, and turned around with excluded annotators."
+        "Criterion 1: System 2 against System 1 is clear for these annotators only here, and turned around with "
+        "excluded annotators."
+    )
+
+
+def test_an_exclusion_that_leaves_four_makes_nothing_clear_for_others():
+    """It was "clear here, and clear for these annotators only with" all five, though four allow no other test."""
+    rows = with_a_taste(3)
+    rows = rows[rows["annotator"].isin([f"P-{n}" for n in (0, 1, 2, 3, 4)])].reset_index(drop=True)
+    rows["excluded"] = rows["annotator"].eq("P-4")
+    frame = make_frame(likert_rubric(), rows)
+    first = findings(analysis(frame))[0].sentence
+    assert first.endswith(
+        " is clear for these annotators only here, and not clear for annotators like these with excluded annotators."
+    )
+    other = findings(analysis(frame, with_excluded=True))[0].sentence
+    assert other.endswith(
+        " is not clear for annotators like these here, and clear for these annotators only without excluded annotators."
     )
 
 
@@ -288,8 +305,8 @@ def test_exclusions_that_make_groups_differ_are_reported():
     frame = dataclasses.replace(make_frame(likert_rubric(), rows), settings=StudySettings(annotator_groups=groups))
     sentences = [finding.sentence for finding in findings(analysis(frame)) if finding.kind == "exclusions"]
     assert (
-        "Criterion 1: System 2 against System 1, fans against others, is clear here, and clear for these annotators "
-        "only with excluded annotators."
+        "Criterion 1: System 2 against System 1, fans against others, is clear for these annotators only here, and "
+        "not clear for annotators like these with excluded annotators."
     ) in sentences
 
 

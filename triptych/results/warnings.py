@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 import numpy as np
@@ -134,8 +134,8 @@ def _turned(
             continue
         here_words, there_words = conclusion.beside(conclusion_there), conclusion_there.beside(conclusion)
         if conclusion.sign * conclusion_there.sign < 0:
-            only = "" if conclusion_there.higher or conclusion.here_only else " for these annotators only"
-            there_words = f"turned around{only}"
+            narrower = conclusion_there.of_these and not conclusion.of_these
+            there_words = f"turned around{' for these annotators only' if narrower else ''}"
         pair = f"{analysis.name(difference.system)} against {analysis.name(difference.baseline)}"
         groups = f", {place[-1]}," if place[-1] else ""
         sentence = f"{pair}{groups} is {here_words} here, and {there_words} {without}."
@@ -147,23 +147,31 @@ class _Conclusion:
     """What the tests say of a difference.
 
     higher: the sign of a clear difference, else 0; here_only: of one that is clear for these annotators but not for
-    others like them; equal: practically equal.
+    others like them; equal: practically equal; too_few: whether annotators are too few for a test for others like them.
     """
 
     higher: int
     here_only: int
     equal: bool
+    too_few: bool = field(compare=False)
 
     @property
     def sign(self) -> int:
         return self.higher or self.here_only
 
+    @property
+    def of_these(self) -> bool:
+        """Whether a difference that is clear is so for these annotators only."""
+        return bool(self.here_only) or self.too_few
+
     def beside(self, other: _Conclusion) -> str:
         """This conclusion in words that differ from those of the other one."""
         if self.higher:
-            return "both clear and practically equal" if self.equal else "clear"
+            clear = "clear for these annotators only" if self.too_few else "clear"
+            return f"both {clear} and practically equal" if self.equal else clear
         if self.here_only != other.here_only and self.here_only:
-            return "clear for these annotators only"
+            same = other.too_few and other.sign == self.sign
+            return "not clear for annotators like these" if same else "clear for these annotators only"
         if self.equal:
             return "practically equal"
         return "not shown to be equal" if other.sign == self.sign else "not clear"
@@ -188,7 +196,7 @@ def _conclusions(
 
 def _concluded(of: TestedDifference, is_clear: bool, equal: bool) -> _Conclusion:
     sign = 0 if isinstance(of.difference, Undefined) else int(np.sign(of.difference.mean))
-    return _Conclusion(sign if is_clear else 0, sign if of.clear_here and not is_clear else 0, equal)
+    return _Conclusion(sign if is_clear else 0, sign if of.clear_here and not is_clear else 0, equal, of.p is None)
 
 
 def _single_annotators(analysis: StudyAnalysis) -> Iterator[Finding]:
