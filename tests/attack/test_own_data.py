@@ -8,7 +8,7 @@ import pytest
 from helpers.studies import join
 from sqlalchemy import update
 
-from triptych.annotate import workbooks
+from triptych.annotate import exclusions, workbooks
 from triptych.people import invitations, roster
 from triptych.people.tokens import Scope, make
 from triptych.privacy import personal_data, withdrawal
@@ -41,6 +41,20 @@ def test_a_lead_gets_nothing_of_an_account_from_elsewhere(sqlite_engine, make_st
         assert "@university" in own
         study.access = Access.panel
         assert "id of a panel" in given_away(anna.pseudonym)
+
+
+def test_nobody_reads_a_leads_reason_for_excluding_them(sqlite_engine, make_study):
+    """It may name systems, other annotators or checks, and somebody reinstated goes on rating."""
+    with writing(sqlite_engine) as session:
+        study, lead, (anna, _) = make_study(session)
+        exclusions.exclude(session, study, anna.pseudonym, "fails check item-3", lead.pseudonym)
+
+        [own] = personal_data.about(session, anna.person_id)["studies"]
+        [for_lead] = personal_data.of_member(session, study, anna.pseudonym)["studies"]
+
+    assert own["excluded_at"] is not None
+    assert "item-3" not in str(own)
+    assert for_lead["excluded_reason"] == "fails check item-3"
 
 
 def test_a_lead_reads_no_name_after_a_withdrawal(sqlite_engine, make_study):

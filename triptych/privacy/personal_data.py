@@ -53,8 +53,8 @@ HEADER = ("study", "item", "purpose", "state", "submitted_at", "response", "crit
 
 
 def about(session: Session, person_id: int, study: Study | None = None) -> dict[str, Any]:
-    """Everything stored about the person; with `study`, only that study's part, for its leads. Times are UTC in ISO
-    8601.
+    """Everything stored about the person; with `study`, only that study's part, for its leads, and with their reason
+    for an exclusion. Times are UTC in ISO 8601.
     """
     person = session.get_one(Person, person_id)
     parts = select(Membership, Study).join(Study, Study.id == Membership.study_id)
@@ -74,7 +74,7 @@ def about(session: Session, person_id: int, study: Study | None = None) -> dict[
         "identity": person.identity if study is None else None,
         "panel_ids": _panel_ids(session, person_id, study) if named else [],
         "tokens": _tokens(session, person_id) if study is None else [],
-        "studies": [_part(session, membership, study) for membership, study in studies],
+        "studies": [_part(session, *part, for_lead=study is not None) for part in studies],
     }
 
 
@@ -126,7 +126,7 @@ def _rows(data: dict[str, Any]) -> Iterator[Sequence[Cell]]:
                 yield (*facts, *value, ", ".join(rating["reasons"]), rating["text"])
 
 
-def _part(session: Session, membership: Membership, study: Study) -> dict[str, Any]:
+def _part(session: Session, membership: Membership, study: Study, *, for_lead: bool) -> dict[str, Any]:
     times = ("joined_at", "consented_at", "instructions_read_at", "turned_away_at", "withdrawn_at", "excluded_at")
     facts = {name: _time(getattr(membership, name)) for name in times}
     annotator = membership.role == Role.annotator
@@ -137,7 +137,8 @@ def _part(session: Session, membership: Membership, study: Study) -> dict[str, A
         "consent_version": membership.consent_version,
         "instructions_version": membership.instructions_version,
         "turned_away_as": membership.turned_away_as,
-        "excluded_reason": membership.excluded_reason,
+        # written for the log and reports; it may name systems, other people or checks
+        **({"excluded_reason": membership.excluded_reason} if for_lead else {}),
         "entry_test": _attempts(session, membership),
         "annotations": _annotations(session, study, membership.person_id, drafts=True) if annotator else [],
     }
