@@ -13,6 +13,7 @@ from triptych import clock
 from triptych.errors import NotAllowed
 from triptych.operations import backup, backup_schedule
 from triptych.operations.backup_schedule import Schedule, back_up_if_due, set_schedule, state_of
+from triptych.operations.lasting import SCHEDULE
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Setting
 from triptych.web.session import web_engine
@@ -114,6 +115,36 @@ def test_backups_of_a_clock_ahead_replace_no_newer_ones(daily):
     assert [stored.at for stored in backup.listed()] == [made[2], made[1]]
 
 
+def test_a_restore_keeps_the_schedule_and_newer_backups(daily):
+    with writing(web_engine()) as session:
+        set_schedule(session, Schedule(24, 1))
+    before = backup.make(web_engine())
+    with writing(web_engine()) as session:
+        set_schedule(session, Schedule(12, 7))
+    for _ in range(3):
+        back_up_if_due(web_engine())
+        daily(12)
+    with reading(web_engine()) as session:
+        schedule = state_of(session)
+
+    backup.restore(web_engine(), before.path, "the administrator")
+
+    with reading(web_engine()) as session:
+        assert state_of(session) == schedule
+    back_up_if_due(web_engine())
+    assert names().count("scheduled") == 4
+
+
+def test_a_restore_into_a_new_database_brings_the_schedule(daily, tmp_path, monkeypatch):
+    made = backup.make(web_engine())
+    monkeypatch.setenv("TRIPTYCH_HOME", str(tmp_path / "new"))
+
+    backup.restore(web_engine(), made.path, "the administrator")
+
+    with reading(web_engine()) as session:
+        assert state_of(session).schedule == Schedule(24, 2)
+
+
 def test_a_failure_is_remembered_until_a_backup_succeeds(daily, monkeypatch):
     def fail(engine, name):
         raise backup.BackupFailed("No backup was made: disk full.")
@@ -161,7 +192,7 @@ def test_an_endless_interval_stops_no_backups(daily):
     back_up_if_due(web_engine())
     with writing(web_engine()) as session:
         endless = json.dumps({"every_hours": 999_999_999_999_999, "kept": 2})
-        session.execute(update(Setting).where(Setting.key == backup_schedule.SCHEDULE).values(value=endless))
+        session.execute(update(Setting).where(Setting.key == SCHEDULE).values(value=endless))
     with reading(web_engine()) as session:
         assert state_of(session).due == clock.now() + timedelta(days=365)
     daily(24 * 366)

@@ -189,11 +189,11 @@ def restore_as(engine: Engine, name: str, certainty: Certainty) -> Restored:
 def restore(engine: Engine, source: Path, actor: str, *, alone: bool = False) -> Restored:
     """Replace the database by the backup, after backing up the current state, and log that in every study.
 
-    Access that was revoked since stays revoked, and everyone has to sign in again. A copy is checked first: its
-    integrity, its tables (an older version is migrated), its event chains, and every row. Rows that differ from the log
-    are only reported, since this may be the only backup. `alone`: no server uses the file, so that even a damaged one
-    can be replaced. Must be called in the only process that uses the file; its writers wait meanwhile, or are refused
-    as busy. Raises BackupFailed; the database is then unchanged.
+    Access that was revoked since stays revoked, everyone has to sign in again, and the schedule of backups stays. A
+    copy is checked first: its integrity, its tables (an older version is migrated), its event chains, and every row.
+    Rows that differ from the log are only reported, since this may be the only backup. `alone`: no server uses the
+    file, so that even a damaged one can be replaced. Must be called in the only process that uses the file; its writers
+    wait meanwhile, or are refused as busy. Raises BackupFailed; the database is then unchanged.
     """
     if engine.dialect.name != "sqlite":
         raise BackupFailed(ON_POSTGRES)

@@ -15,12 +15,13 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Engine, delete, insert, select, update
+from sqlalchemy import Engine, delete, insert, update
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session
 
 from triptych import clock
 from triptych.errors import NotAllowed, TriptychError
+from triptych.operations.lasting import FAILED, LAST, SCHEDULE, schedule_settings
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Setting
 from triptych.storage.repeating import repeated
@@ -33,7 +34,6 @@ NAME = "scheduled"  # prefix of these backups' names; no other backup is ever de
 MAX_KEPT = 365
 LONGEST_INTERVAL = 24 * 365  # hours
 RETRY_HOURS = 1  # delay after a backup that failed or never ended
-SCHEDULE, LAST, FAILED = "backup schedule", "backup last", "backup failed"  # keys of settings
 log = logging.getLogger("triptych.backup")
 
 
@@ -64,8 +64,7 @@ class ScheduleState:
 
 
 def state_of(session: Session) -> ScheduleState:
-    keys = Setting.key.in_([SCHEDULE, LAST, FAILED])
-    stored = dict(map(tuple, session.execute(select(Setting.key, Setting.value).where(keys))))
+    stored = schedule_settings(session)
     last = datetime.fromisoformat(stored[LAST]) if LAST in stored else None
     schedule = Schedule(**json.loads(stored.get(SCHEDULE, "{}")))
     hours = min(schedule.every_hours, LONGEST_INTERVAL)  # earlier versions stored any number

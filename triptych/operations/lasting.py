@@ -1,4 +1,5 @@
-"""Facts that outlast a restore: who had left, which access was revoked, and who saw results or systems' names.
+"""Facts that outlast a restore: who had left, which access was revoked, who saw results or systems' names, and the
+schedule of backups.
 
 A fact about a person, link or study that the restored backup does not have waits in a setting: the next backup may have
 them.
@@ -21,6 +22,7 @@ from triptych.storage.events import DEPARTURES, EventKind
 from triptych.storage.models import Event, Person, Setting, Study
 
 SETTING = "outlasts a restore"
+SCHEDULE_KEYS = SCHEDULE, LAST, FAILED = "backup schedule", "backup last", "backup failed"  # of settings
 LEAVING = (*DEPARTURES, EventKind.lead_removed, EventKind.viewer_removed)
 REPEATED = (EventKind.results_opened, EventKind.unblinded, EventKind.restored_from_backup)
 
@@ -37,16 +39,18 @@ class Act:
 
 @dataclass(frozen=True)
 class Lasting:
-    """left: event hash → person who was erased, removed, or withdrew."""
+    """left: event hash → person who was erased, removed, or withdrew. schedule: settings of scheduled backups."""
 
     ways_in: WaysIn = field(default_factory=WaysIn)
     left: Mapping[str, str] = field(default_factory=dict)
     acts: frozenset[Act] = frozenset()
+    schedule: Mapping[str, str] = field(default_factory=dict)
 
     def __or__(self, newer: Lasting) -> Lasting:
         ended = self.ways_in.ended | newer.ways_in.ended
         accounts = {**self.ways_in.accounts, **newer.ways_in.accounts}
-        return Lasting(WaysIn(ended, accounts), {**self.left, **newer.left}, self.acts | newer.acts)
+        left, acts = {**self.left, **newer.left}, self.acts | newer.acts
+        return Lasting(WaysIn(ended, accounts), left, acts, newer.schedule)
 
 
 STORED = TypeAdapter(Lasting)
@@ -69,7 +73,15 @@ def carry_over(session: Session, before: Lasting, backup: str) -> tuple[str, ...
     keep_closed(session, before.ways_in, again)
     tables, facts = _in_tables(session), here | before
     _store_waiting(session, facts, tables, _repeat(session, facts.acts - tables.acts, backup))
+    if SCHEDULE in before.schedule:  # otherwise this may be a new installation, which gets the backup's
+        session.execute(delete(Setting).where(Setting.key.in_(SCHEDULE_KEYS)))
+        session.execute(insert(Setting), [{"key": key, "value": value} for key, value in before.schedule.items()])
     return tuple(again)
+
+
+def schedule_settings(session: Session) -> dict[str, str]:
+    query = select(Setting.key, Setting.value).where(Setting.key.in_(SCHEDULE_KEYS))
+    return dict(map(tuple, session.execute(query)))
 
 
 def _repeat(session: Session, acts: Collection[Act], backup: str) -> frozenset[Act]:
@@ -93,7 +105,7 @@ def _in_tables(session: Session) -> Lasting:
     begun = (first.study_id == Event.study_id) & (first.number == 1)
     repeated = select(Event.at, Event.kind, Event.actor, first.hash).join(first, begun).where(Event.kind.in_(REPEATED))
     acts = (Act(at, EventKind(kind), actor, study) for at, kind, actor, study in session.execute(repeated))
-    return Lasting(ways_in(session), left, frozenset(acts))
+    return Lasting(ways_in(session), left, frozenset(acts), schedule_settings(session))
 
 
 def _waiting(session: Session) -> Lasting:
