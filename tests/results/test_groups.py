@@ -210,6 +210,24 @@ def test_groups_that_differ_are_told_apart_in_words():
     assert any(finding.kind == "groups" and sentence in finding.sentence for finding in findings(analysis))
 
 
+def test_a_milder_group_at_the_scales_end_is_named():
+    """Both groups saw the same difference, which the end of the scale cut for one of them."""
+    random, rows = np.random.default_rng(3), []
+    quality = random.normal(0.4, 0.8, (80, 2)) + [0, 1]
+    for item, who, system in np.ndindex(80, 12, 2):
+        seen = 3 + quality[item, system] + 1.5 * (who % 2) + random.normal(0, 0.7)
+        named = {"annotator": f"P-{who}", "item": f"i{item}", "system": system + 1, "criterion": "c1"}
+        rows.append({**named, "value": float(np.clip(np.round(seen), 1, 5))})
+    groups = {f"P-{who}": ("severe", "mild")[who % 2] for who in range(12)}
+    analysis = analysed(make_frame(likert_rubric(1, 5), rows), annotator_groups=groups)
+    (finding,) = (finding for finding in findings(analysis) if "apart by" in finding.sentence)
+    assert finding.sentence.endswith(
+        "have the highest possible value: differences are smaller near an end of the scale, so severity alone may "
+        "explain this."
+    )
+    assert "severity" not in between_groups(apart(), "c1")
+
+
 def test_groups_are_not_tested_before_collection_is_over():
     analysis = apart()
     vars(analysis)["collection"] = Collected(bound=0, interim=True)

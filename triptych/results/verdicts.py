@@ -6,6 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import TypeVar
 
+import numpy as np
+
 from triptych.results.criterion import CriterionResult, chances_of_best, headline
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.stats.analysis.collection import CLEAR
@@ -20,6 +22,7 @@ from triptych.stats.undefined import Undefined
 D = TypeVar("D", bound=TestedDifference)
 MAX_LISTED = 3  # pairs in a sentence
 MAX_ORDERED = 5  # systems whose order is given pair by pair
+END_GAP = 0.1  # of two groups' shares of answers at an end of the scale, from which severity may explain more
 NOT_COMPARABLE = "Shares cannot be compared, as systems were shown in sets of different size."
 APPLIES_HERE = "applies to these annotators only: there are too few to generalise."
 EXPLORATORY = "Exploratory: other criteria were declared before launch."
@@ -93,7 +96,8 @@ def between_groups(analysis: StudyAnalysis, criterion: str) -> str:
     if not tests:
         return f"Groups cannot be compared. {_why_untested(between[0])}"
     clear = clear_of(tests)
-    parts = [_group_sentence(analysis, of) for of in largest_first(clear)[:MAX_LISTED]]
+    listed = largest_first(clear)[:MAX_LISTED]
+    parts = [_group_sentence(analysis, of) for of in listed]
     if len(clear) > MAX_LISTED:
         parts.append(f"{len(clear) - MAX_LISTED} more clear differences between groups are in the table.")
     if not clear:
@@ -101,28 +105,58 @@ def between_groups(analysis: StudyAnalysis, criterion: str) -> str:
         parts.append(f"No clear difference between groups (smallest adjusted {p_words(p)}); they may still differ.")
     if not speaks_for_others(tests):
         parts.append("This applies to these annotators; others in their groups may differ.")
-    return " ".join(parts)
+    parts += dict.fromkeys(_severity(analysis, of) for of in listed)
+    return " ".join(part for part in parts if part)
 
 
 def _group_sentence(analysis: StudyAnalysis, of: GroupDifference) -> str:
     """As in "expert and crowd differ on System 2 − System 1: +0.80 against −0.10, apart by 0.90 (0.31 to 1.49)"."""
     if isinstance(of.difference, Undefined):
         return of.difference.reason
-    inside = {
-        each.group: _signed(each, each.difference.mean)
-        for each in analysis.group_differences
-        if (each.criterion, each.system, each.baseline, each.other) == (of.criterion, of.system, of.baseline, "")
-        and not isinstance(each.difference, Undefined)
-    }
+    inside = [
+        _signed(each, each.difference.mean)
+        for each in _inside(analysis, of)
+        if not isinstance(each.difference, Undefined)
+    ]
     interval = of.difference.headline
     limits = ""
     if interval.low is not None and interval.high is not None:
         limits = f" ({_signed(of, interval.low)} to {_signed(of, interval.high)})"
     return (
         f"{of.group} and {of.other} differ on {analysis.name(of.system)} minus {analysis.name(of.baseline)}: "
-        f"{inside.get(of.group)} against {inside.get(of.other)}, apart by "
-        f"{_signed(of, interval.mean)}{limits}{_sure(of.p_holm)}."
+        f"{' against '.join(inside)}, apart by {_signed(of, interval.mean)}{limits}{_sure(of.p_holm)}."
     )
+
+
+def _severity(analysis: StudyAnalysis, of: GroupDifference) -> str:
+    """Where the group with the smaller difference has more answers at an end of the scale, which makes it smaller."""
+    smaller, larger = sorted(_inside(analysis, of), key=lambda each: each.distance)
+    if smaller.higher != larger.higher and (smaller.clear or smaller.clear_here):
+        return ""
+    ratings = analysis.ratings_of(of.criterion)
+    group_of = np.array([analysis.groups.get(name, "") for name in analysis.people_names])[ratings.annotator]
+    rated = ~np.isnan(ratings.number)
+    for end, value in zip(("lowest", "highest"), ratings.variable.ends, strict=True):
+        share, other = (
+            float(np.mean(ratings.number[rated & (group_of == each.group)] == value)) for each in (smaller, larger)
+        )
+        if share - other >= END_GAP:
+            return (
+                f"{100 * share:.0f} % of the answers in {smaller.group} and {100 * other:.0f} % in {larger.group} have "
+                f"the {end} possible value: differences are smaller near an end of the scale, so severity alone may "
+                "explain this."
+            )
+    return ""
+
+
+def _inside(analysis: StudyAnalysis, of: GroupDifference) -> list[GroupDifference]:
+    """The same difference in each of the two groups."""
+    place = of.criterion, of.system, of.baseline, ""
+    return [
+        each
+        for each in analysis.group_differences
+        if (each.criterion, each.system, each.baseline, each.other) == place and each.group in (of.group, of.other)
+    ]
 
 
 def _signed(difference: TestedDifference, size: float) -> str:
