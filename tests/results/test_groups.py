@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import random
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -100,10 +101,10 @@ def test_declared_experts_open_the_page_with_their_own_agreement(experts):
     names = experts.ratings["annotator"].cat.categories
     groups = {name: "expert" if name.startswith("expert") else "crowd" for name in names}
     analysis = analysed(experts, annotator_groups=groups)
-    first = findings(analysis)[0]
-    assert first.kind == "groups"
-    assert "0.80 inside expert" in first.sentence
-    assert first.sentence.endswith("against 0.14 pooled.")
+    first, (low, high) = findings(analysis)[0], present(analysis.agreement[0].interval)
+    assert (first.kind, first.weight) == ("groups", 93)
+    assert re.search(r"0\.80 \(0\.\d\d to 0\.\d\d\) inside expert", first.sentence)
+    assert first.sentence.endswith(f"against 0.14 ({low:.2f} to {high:.2f}) pooled.")
     assert {of.group: of.annotators for of in analysis.group_agreement} == {"expert": 3, "crowd": 5}
 
 
@@ -145,6 +146,19 @@ def test_groups_without_camps_are_listed():
     analysis = analysed(crossed(30, 6), annotator_groups={f"P-{n}": "ab"[n % 2] for n in range(6)})
     assert analysis.camps == ()
     assert [(of.group, of.annotators) for of in analysis.group_agreement] == [("a", 3), ("b", 3)]
+
+
+@pytest.mark.parametrize("seed", [3, 4, 5])
+def test_alphas_apart_by_chance_are_no_first_finding(seed):
+    """Two halves of one population were said to hide another agreement, where a few items decide."""
+    analysis = analysed(
+        crossed(30, 8, systems=2, criteria=4, raters=4, seed=seed),
+        annotator_groups={f"P-{n}": "ab"[n % 2] for n in range(8)},
+    )
+    pooled = {of.criterion: present(of.alpha) for of in analysis.agreement}
+    gaps = [abs(present(of.agreement.alpha) - pooled[of.criterion]) for of in analysis.group_agreement]
+    weights = {finding.weight for finding in findings(analysis) if finding.kind == "groups"}
+    assert max(gaps) > 0.1 and weights == {35}
 
 
 def apart(seed: int = 1, **settings: object) -> StudyAnalysis:

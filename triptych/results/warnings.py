@@ -26,20 +26,21 @@ from triptych.stats.analysis.annotators import EffectsOf
 from triptych.stats.analysis.collection import CLEAR
 from triptych.stats.analysis.contrasts import Contrast, TestedDifference
 from triptych.stats.analysis.groups import TASTES, Hint
+from triptych.stats.analysis.systems import Agreement
 from triptych.stats.camps import Camps
 from triptych.stats.coefficients import BANDS
 from triptych.stats.diagnostics import MISSING_SHARE
 from triptych.stats.effects import PositionEffect
 from triptych.stats.intervals import ENOUGH_ANNOTATORS
 from triptych.stats.multiplicity import adjusted
-from triptych.stats.numbers import counted, joined_words, p_words, written
+from triptych.stats.numbers import counted, joined_words, p_words, written, written_or_reason
 from triptych.stats.undefined import Undefined
 
 BY_CHANCE = "In simulations without camps, such a hint appeared in up to 7 % of studies."
 WITH_JUDGES = "Ratings by a judge model are counted together with those by people."
 TOO_FEW_PEOPLE = " Without judges, {people} would be too few to know what others would prefer."
 ONLY_JUDGES = "No ratings by people are counted, only scores of judge models, which are called annotators here."
-GROUPS_APART = 0.1  # difference of a group's alpha from the alpha of all, from which it is reported
+GROUPS_APART = 0.1  # difference of a group's alpha from the alpha of all, from which it comes first
 
 
 @dataclass(frozen=True)
@@ -248,18 +249,38 @@ def _these_only(analysis: StudyAnalysis) -> Iterator[Finding]:
 
 def _groups(analysis: StudyAnalysis) -> Iterator[Finding]:
     """Agreement within groups that the pooled agreement hides, and differences of systems that differ by group."""
-    pooled = {each.criterion: each.alpha for each in analysis.agreement}
-    for criterion, of_all in pooled.items():
-        inside = [(of.group, of.agreement.alpha) for of in analysis.group_agreement if of.criterion == criterion]
-        defined = [(group, alpha) for group, alpha in inside if not isinstance(alpha, Undefined)]
-        if isinstance(of_all, Undefined) or not defined:
+    for pooled in analysis.agreement:
+        inside = [
+            (of.group, of.agreement)
+            for of in analysis.group_agreement
+            if of.criterion == pooled.criterion and not isinstance(of.agreement.alpha, Undefined)
+        ]
+        if isinstance(pooled.alpha, Undefined) or not inside:
             continue
-        apart = max(abs(alpha - of_all) for _, alpha in defined)
-        listed = ", ".join(f"{written(alpha, 'number')} inside {group}" for group, alpha in defined)
-        sentence = f"{analysis.title(criterion)}: alpha is {listed}, against {written(of_all, 'number')} pooled."
-        criteria = Filters(criteria=frozenset({criterion}))
-        yield Finding(93 if apart > GROUPS_APART else 35, "groups", sentence, criteria)
+        apart = any(_apart(agreement, pooled) for _, agreement in inside)
+        listed = ", ".join(f"{_alpha(agreement)} inside {group}" for group, agreement in inside)
+        sentence = f"{analysis.title(pooled.criterion)}: alpha is {listed}, against {_alpha(pooled)} pooled."
+        criteria = Filters(criteria=frozenset({pooled.criterion}))
+        yield Finding(93 if apart else 35, "groups", sentence, criteria)
     yield from _groups_differ(analysis)
+
+
+def _apart(inside: Agreement, pooled: Agreement) -> bool:
+    """Whether a group's alpha is far from that of all, and not by the chance of a few items: intervals apart."""
+    here, of_all = inside.interval, pooled.interval
+    if isinstance(inside.alpha, Undefined) or isinstance(pooled.alpha, Undefined):
+        return False
+    if isinstance(here, Undefined) or isinstance(of_all, Undefined):
+        return False
+    return abs(inside.alpha - pooled.alpha) > GROUPS_APART and (here[1] < of_all[0] or of_all[1] < here[0])
+
+
+def _alpha(agreement: Agreement) -> str:
+    """As in "0.41 (0.30 to 0.52)"."""
+    number, interval = written_or_reason(agreement.alpha, "number"), agreement.interval
+    if isinstance(interval, Undefined):
+        return number
+    return f"{number} ({written(interval[0], 'number')} to {written(interval[1], 'number')})"
 
 
 def _groups_differ(analysis: StudyAnalysis) -> Iterator[Finding]:
