@@ -587,7 +587,7 @@ def test_earlier_runs_of_a_moved_study_are_in_its_log(tmp_path, ready_sqlite, mo
         for each in (first, study):
             lifecycle.unblind(session, each, sure(lead))
         events.write_pending(session)
-        assert copies.earlier_runs(session, study) == copies.EarlierRuns(launched=1, opened=1, unknown=0)
+        assert copies.earlier_runs(session, study) == copies.EarlierRuns(launched=1, opened=1, unknown=0, items=2)
     with writing(fresh) as session:
         plan = lifecycle.StudyPlan(title="Run")  # of the same short name
         stranger = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(2), there.pseudonym, there.person_id)
@@ -597,6 +597,6 @@ def test_earlier_runs_of_a_moved_study_are_in_its_log(tmp_path, ready_sqlite, mo
 
     with reading(fresh) as session:
         runs = copies.earlier_runs(session, lifecycle.by_slug(session, moved.slug))
-    assert runs == (copies.EarlierRuns(0, 0, 1) if logged_before else copies.EarlierRuns(1, 1, 0))
+    assert runs == (copies.EarlierRuns(0, 0, 1) if logged_before else copies.EarlierRuns(1, 1, 0, 2))
     for engine in (old, fresh):
         engine.dispose()

@@ -14,9 +14,10 @@ from helpers.check_items import add_check, rate
 from helpers.frames import likert_rubric, make_frame
 from helpers.ratings import exclude, set_aside, submit
 from helpers.reports import new_study, report_of, some_answers
-from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join, sure
+from helpers.studies import SMALL_RUBRIC, SYSTEMS, add_person, draft_items, full_answers, join, sure
 from openpyxl import load_workbook
 
+from triptych.formats.model import ItemFile
 from triptych.operations import verify
 from triptych.participants.watching import watched
 from triptych.people import accounts, roster
@@ -235,10 +236,28 @@ def test_copies_of_opened_studies_are_reported_in_the_methods(sqlite_engine):
             join(session, study, people[0])
         submit(session, study, people[0], full_answers())
         sentence = listed(session, study)["repeated"]
-    assert sentence == (
-        "This study repeats 2 earlier studies with the same items; results of 2 were opened before its launch."
-    )
+    assert sentence == "This study repeats 1 item of 2 earlier studies; results of 2 were opened before its launch."
     assert sentence in report_of(sqlite_engine, study).files["methods.txt"].decode()
+
+
+@pytest.mark.parametrize(
+    ("with_items", "replaced", "numbers", "repeated"),
+    [(True, True, range(4, 9), 0), (True, False, range(4, 9), 3), (False, False, range(2, 9), 2)],
+)
+def test_a_copy_repeats_the_items_that_it_shares(engine, with_items, replaced, numbers, repeated):
+    """It was said to repeat the same items where all were others, and nothing where the same file was added again."""
+    drafts = tuple(draft_items(8)[number - 1] for number in numbers)
+    file = ItemFile("jsonl", drafts, (), {}, (), SYSTEMS, (), (), ())
+    with database.writing(engine) as session:
+        first, lead, _ = new_study(session, items=3, annotators=1)
+        study = duplicate(session, first, "Second", lead, with_items=with_items)
+        amend(session, study, Parts(items=file, replace_items=replaced), "", lead.pseudonym)
+        before = listed(session, study).get("repeated", "")
+        lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
+        after = listed(session, study).get("repeated", "")
+    assert before == after
+    assert after.startswith(f"This study repeats {repeated} items of 1 earlier study; " if repeated else "")
+    assert bool(after) == bool(repeated)
 
 
 def test_a_deleted_draft_was_no_earlier_study(sqlite_engine):

@@ -499,12 +499,13 @@ def _imported(session: Session, study: Study) -> Iterator[Finding]:
 
 
 def _repeated(session: Session, study: Study) -> Iterator[Finding]:
-    """Earlier studies with the same items, which this one may repeat until a difference is clear."""
+    """Earlier studies with items of this one, which may repeat them until a difference is clear."""
     runs = earlier_runs(session, study)
     if runs.launched:
+        items = counted(runs.items, "item") if runs.items else "items"
         sentence = (
-            f"This study repeats {counted(runs.launched, 'earlier study', 'earlier studies')} with the same items; "
-            f"results of {runs.opened} were opened before its launch."
+            f"This study repeats {items} of {counted(runs.launched, 'earlier study', 'earlier studies')}; results of "
+            f"{runs.opened} were opened before its launch."
         )
         yield Finding(60, "repeated", sentence)
     if runs.unknown:

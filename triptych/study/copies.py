@@ -18,14 +18,16 @@ from triptych.study.persons import Who
 
 @dataclass(frozen=True)
 class EarlierRuns:
-    """The launched studies that a study was copied from with its items, at its own launch.
+    """The launched studies that a study was copied from and shares items with, at its own launch.
 
-    opened: how many had opened results; unknown: how many further originals are in another database.
+    opened: how many had opened results; unknown: how many further originals are in another database; items: how many
+    items of this study are shared, 0 in a log of an earlier version.
     """
 
     launched: int
     opened: int
     unknown: int
+    items: int = 0
 
 
 def originals(session: Session, study: Study) -> list[str]:
@@ -79,15 +81,28 @@ def earlier_runs(session: Session, study: Study) -> EarlierRuns:
 
 
 def _runs_here(session: Session, study: Study) -> EarlierRuns:
-    hashes = originals(session, study) if _copying(session, study).get("items") else []
+    copying = _copying(session, study)
+    hashes = originals(session, study) if copying else []
     here = session.execute(select(Study.id, Study.opened_at).where(_begun_with(hashes))).all()
     launch = study.opened_at or clock.now()
-    launched = [number for number, at in here if at is not None and at <= launch]
+    shared = _shared(session, study, [number for number, at in here if at is not None and at <= launch])
+    launched = {other for other, _ in shared}
     opened = select(Event.study_id).where(Event.study_id.in_(launched), Event.kind == EventKind.results_opened)
     looked_at = session.scalars(opened.where(Event.at <= launch).distinct()).all()
     # in the database of their copying, only drafts and demo studies are deleted
-    unknown = len(hashes) - len(here) if arrivals.arrivals(session, study.id) else 0
-    return EarlierRuns(len(launched), len(looked_at), unknown)
+    unknown = len(hashes) - len(here) if copying.get("items") and arrivals.arrivals(session, study.id) else 0
+    return EarlierRuns(len(launched), len(looked_at), unknown, len({item for _, item in shared}))
+
+
+def _shared(session: Session, study: Study, others: Sequence[int]) -> Sequence[tuple[int, int]]:
+    """(other study, item of this one) wherever the other study has one of the item's responses to the same context."""
+    responses = select(Item.study_id, Item.context, Candidate.sha256).join(Candidate, Candidate.item_id == Item.id)
+    responses = responses.where(Item.purpose == Purpose.main)
+    own = responses.add_columns(Item.id).where(Item.study_id == study.id).subquery()
+    theirs = responses.where(Item.study_id.in_(others)).distinct().subquery()
+    same = (own.c.sha256 == theirs.c.sha256) & (own.c.context == theirs.c.context)
+    pairs = select(theirs.c.study_id, own.c.id).join(own, same).distinct()
+    return [(other, item) for other, item in session.execute(pairs)]
 
 
 def blind_originals(session: Session, study: Study, who: Who) -> Sequence[Study]:
