@@ -47,7 +47,7 @@ from triptych.storage.models import (
     TestAnswer,
 )
 from triptych.study import lifecycle
-from triptych.study.settings import Consent, EntryRules, PanelAddress, StudySettings, stored
+from triptych.study.settings import Checks, Consent, EntryRules, PanelAddress, StudySettings, stored
 
 TRAINING = """
   - key: {key}
@@ -435,6 +435,26 @@ def test_who_has_finished_gets_the_code_later_too(make_on_both, state, done, is_
     lifecycle.set_state(session, study, state, "lead")
 
     assert (assignments.current(session, study, who) is NoItem.finished) == is_finished
+
+
+@pytest.mark.parametrize("state", [StudyState.paused, StudyState.closed])
+@pytest.mark.parametrize("gold", [0, 1])
+@pytest.mark.parametrize("is_given_back", [False, True])
+def test_nobody_who_holds_an_item_has_finished(make, monkeypatch, state, gold, is_given_back):
+    """The item that the app reserved last is the only one left, a main item or a check."""
+    session, study, who = make(items=2 - gold, gold=gold, checks=Checks(gold_every=1))
+    assert isinstance(work := assignments.current(session, study, who), Assigned)
+    annotations.submit(session, who, submission(work, "submission-1"))
+    lifecycle.set_state(session, study, state, "lead")
+    later = clock.now() + timedelta(days=1)
+    monkeypatch.setattr(clock, "now", lambda: later)
+    if is_given_back:
+        reservations.give_back_expired(session, study)
+
+    assert assignments.current(session, study, who) is assignments.NOT_OPEN[state]
+
+    lifecycle.set_state(session, study, StudyState.open, "lead")
+    assert isinstance(assignments.current(session, study, who), Assigned)
 
 
 def test_an_explicit_plan_gives_each_annotator_their_items_in_order(make_on_both):

@@ -90,7 +90,7 @@ def current_of(session: Session, study: Study, who: Who, membership: AnnotatorMe
     reserved = next((own for own in unfinished if own.state == AssignmentState.reserved), None)
     if reserved is not None and _may_continue(study, barred):
         return reservations.extend(session, study, reserved)
-    if barred in (NoItem.paused, NoItem.closed) and _has_ended(session, study, who, planned=membership.has_plan):
+    if barred in (NoItem.paused, NoItem.closed) and _has_ended(session, study, who, membership, unfinished):
         return NoItem.finished
     if barred is not None:
         return barred
@@ -216,10 +216,15 @@ def _skipped_checks(session: Session, study: Study, who: Who) -> int:
     return sum(outcome.state == "skipped" for outcome in outcomes_of(session, ids).values())
 
 
-def _has_ended(session: Session, study: Study, who: Who, *, planned: bool) -> bool:
+def _has_ended(
+    session: Session, study: Study, who: Who, membership: AnnotatorMembership, unfinished: Sequence[Assigned]
+) -> bool:
     """Whether this person's work would have ended in an open study, too: they are to see the panel's code."""
+    holds_item = any(own.state == AssignmentState.reserved or own.purpose == Purpose.adjudication for own in unfinished)
+    if holds_item or _next_check(session, study, who, membership) is not None:
+        return False
     has_reached_limit = _has_reached_limit(session, study, who)
-    return has_reached_limit or _why_nothing(session, study, who, planned=planned) == NoItem.finished
+    return has_reached_limit or _why_nothing(session, study, who, planned=membership.has_plan) == NoItem.finished
 
 
 def _own_main() -> ColumnElement[bool]:
