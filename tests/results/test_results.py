@@ -17,6 +17,7 @@ from sqlalchemy import update
 from triptych.annotate import assignments
 from triptych.annotate.assignments import Assigned
 from triptych.errors import NotFound
+from triptych.reports.facts import facts_of
 from triptych.results import criterion as findings
 from triptych.results import texts
 from triptych.results.criterion import criterion_ratings
@@ -231,7 +232,9 @@ def test_annotations_of_an_ignored_item_are_not_counted(sqlite_engine, make_stud
         for who in people[1:]:
             set_aside(session, study, who, "ignore", "empty")
         frame = frame_of(session, study)
-        analyses = [StudyAnalysis(frame, Counted(with_ignored=counted), {}) for counted in (False, True)]
+        names = system_names(session, study)
+        analyses = [StudyAnalysis(frame, Counted(with_ignored=counted), names) for counted in (False, True)]
+        assert [facts_of(session, study, each).before_work.annotators for each in analyses] == [0, 1]
     assert [[len(each.work), len(each.workers)] for each in analyses] == [[0, 0], [1, 1]]
 
 

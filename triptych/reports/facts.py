@@ -166,16 +166,15 @@ def _outputs(analysis: StudyAnalysis, shown: dict[int, int]) -> dict[str, int]:
 def _before_work(session: Session, study: Study, analysis: StudyAnalysis) -> BeforeWork:
     """Who rates in workbooks does neither training nor test."""
     work = select(Assignment.person_id).where(Assignment.study_id == study.id)
-    own = work.join(Person, Person.id == Assignment.person_id).outerjoin(Membership, membership_of())
-    own = own.where(Person.kind == Kind.human, *people_counted(analysis.scope))
-    rated = Assignment.purpose == Purpose.main, Assignment.state.in_(RATED), Assignment.origin.not_in(MADE_ELSEWHERE)
     trained = work.where(Assignment.purpose == Purpose.training, Assignment.state.in_(FINISHED))
+    made_here = work.add_columns(Assignment.id).where(Assignment.origin.not_in(MADE_ELSEWHERE))
+    counting = {*analysis.work.loc[analysis.work["kind"] == Kind.human, "assignment"].tolist()}
     tries = select(Membership.person_id).join(EntryAttempt).where(Membership.study_id == study.id)
     passed = tries.where(EntryAttempt.passed.is_(True))
     ends = Event.kind.in_((EventKind.entry_test_failed, EventKind.entry_test_passed))
     outcomes = select(Event.subject, Event.kind).where(Event.study_id == study.id, ends)
     finished = session.execute(outcomes.distinct()).all()  # with attempts that a withdrawal deleted
-    annotators = {*session.scalars(own.where(*rated))}
+    annotators = {person_id for person_id, number in session.execute(made_here) if number in counting}
     return BeforeWork(
         len(annotators),
         len(annotators.intersection(session.scalars(trained))),
