@@ -171,6 +171,15 @@ def apart(seed: int = 1, **settings: object) -> StudyAnalysis:
     return analysed(frame, annotator_groups=groups, **settings)
 
 
+def test_the_smallest_p_is_one_that_decides():
+    """Two annotators of a third group, without a test for others like them, gave p < 0.001 and no clear difference."""
+    frame = crossed(40, 14, systems=2, seed=4)
+    of_two = frame.ratings["annotator"].isin(["P-12", "P-13"]) & frame.ratings["system"].eq(2)
+    frame = replace(frame, ratings=frame.ratings.assign(value=(frame.ratings["value"] + 2 * of_two).clip(1, 7)))
+    analysis = analysed(frame, annotator_groups={f"P-{n}": "ab"[n % 2] if n < 12 else "c" for n in range(14)})
+    assert between_groups(analysis, "c1").startswith("No clear difference between groups (smallest adjusted p = 1.000)")
+
+
 def test_a_small_group_with_little_work_prefers_nothing_by_chance():
     """Permuted labels said so in 8 of these 20 studies without a difference."""
     groups = {f"P-{n}": "crowd" if n < 3 else "expert" for n in range(18)}

@@ -101,7 +101,7 @@ def between_groups(analysis: StudyAnalysis, criterion: str) -> str:
     if len(clear) > MAX_LISTED:
         parts.append(f"{len(clear) - MAX_LISTED} more clear differences between groups are in the table.")
     if not clear:
-        p = min(of.p_holm for of in tests if of.p_holm is not None)
+        p = min(_deciding(tests, speaks_for_others(tests)))
         parts.append(f"No clear difference between groups (smallest adjusted {p_words(p)}); they may still differ.")
     if not speaks_for_others(tests):
         parts.append("This applies to these annotators; others in their groups may differ.")
@@ -199,6 +199,11 @@ def clear_of_criteria(contrasts: Iterable[D]) -> list[D]:
     for contrast in contrasts:
         by_criterion[contrast.criterion].append(contrast)
     return [contrast for of_one in by_criterion.values() for contrast in clear_of(of_one)]
+
+
+def _deciding(tests: Iterable[TestedDifference], alike: bool) -> list[float]:
+    """The adjusted p-values by which `clear_of` decides; alike: those for annotators like these."""
+    return [p for of in tests if (p := of.holm if alike else of.holm_here) is not None]
 
 
 def order(analysis: StudyAnalysis, clear: Collection[Contrast]) -> str:
@@ -307,7 +312,7 @@ def _rest(analysis: StudyAnalysis, unclear: Sequence[Contrast], others: int) -> 
         return ""
     if not others:
         alike = speaks_for_others(analysis.contrasts_of(unclear[0].criterion))
-        p = [p for of in unclear if (p := of.holm if alike else of.holm_here) is not None]
+        p = _deciding(unclear, alike)
         strict = f"; clear below {unclear[0].bound:.3g}" if unclear[0].bound < CLEAR else ""
         smallest = f" (smallest adjusted {p_words(min(p), unclear[0].bound)}{strict})" if p else ""
         tried = f" {_cannot_tell(analysis, unclear)}" if unclear[0].margin is not None else ""
