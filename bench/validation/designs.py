@@ -111,6 +111,17 @@ def _complete() -> Iterator[Design]:
         yield from (Design(*shape, systems=2, taste=taste, unequal=True) for taste in (0.0, 0.6))
 
 
+def _few_items() -> Iterator[Design]:
+    for taste in (0.0, 0.6):
+        yield Design(8, 5, 5, taste=taste)
+        yield Design(8, 8, 8, systems=10, taste=taste)
+        yield Design(10, 5, 10, systems=10, taste=taste)
+    yield Design(6, 6, 6, systems=5, taste=0)
+    yield Design(12, 4, 12, criteria=4, taste=0)
+    yield Design(15, 15, 15, systems=10, taste=0)
+    yield Design(20, 5, 10, systems=10, taste=0)
+
+
 def _incomplete() -> Iterator[Design]:
     yield from (Design(60, 3, 5, shown=2, taste=taste) for taste in (0.0, 0.6))
     yield from (Design(60, 3, 8, shown=2, taste=taste) for taste in TASTES)
@@ -178,6 +189,7 @@ def _few_annotators() -> Iterator[Design]:
 
 DESIGNS = {
     "Complete: every annotation holds all systems": (*_complete(),),
+    "Few items": (*_few_items(),),
     "Incomplete": (*_incomplete(),),
     "Scales and tastes": (*_scales_and_tastes(),),
     "Items in groups": (*_groups(),),

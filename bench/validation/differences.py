@@ -105,7 +105,7 @@ class Floors:
         fits = list(drawn.refit.fits(drawn.simulated(0, runs, random)[0].ratings))
         counts = {}
         for floor in FLOORS:
-            with patch("triptych.stats.crossed.VARIANCE_FLOOR", floor):
+            with patch("triptych.stats.intervals.VARIANCE_FLOOR", floor):
                 tests = [fit.difference(1, 0).test for fit in fits if not isinstance(fit, Undefined)]
             counts[f"{floor:g}"] = counted([test is not None and test.p < CLEAR] for test in tests)
         return counts

@@ -9,6 +9,7 @@ import numpy as np
 
 from bench.figures import table
 from triptych.stats.analysis.collection import INTERIM
+from triptych.stats.intervals import FEW_ITEMS
 from triptych.stats.undefined import Undefined
 
 from .agreement import COEFFICIENTS, AgreementCoverage
@@ -158,8 +159,9 @@ FLOORS = """
 ## Why the variance has a floor
 
 The two-way variance V_item + V_annotator − V_cell can be negative, or positive but almost 0. The app takes at least a
-quarter of the larger of V_item and V_annotator, that is half of the larger standard error. Level of the test in percent
-with five annotators; without a floor, a study whose variance is not above 0 has no test and counts as not rejected.
+quarter of the larger of V_item and V_annotator, that is half of the larger standard error; with fewer than {few} items,
+three quarters, because V_item then scatters, too (*Few items* in the first table). Level of the test in percent with
+five annotators; without a floor, a study whose variance is not above 0 has no test and counts as not rejected.
 """
 
 
@@ -227,7 +229,7 @@ def _tables(lines: Sequence[Line]) -> list[str]:
         ),
         PLANNER.format(margin=MARGIN, runs=RUNS_HERE),
         table([_planned(sim, tally) for sim, tally in lines if isinstance(sim, Planned)], PLANNED_HEADING),
-        FLOORS,
+        FLOORS.format(few=FEW_ITEMS),
         table(
             rows(Floors, ("0", "0.25", "1")),
             ("Design", "No floor", "A quarter (the app)", "The larger itself", "Runs"),

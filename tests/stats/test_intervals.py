@@ -102,10 +102,14 @@ def test_equal_ratings_have_a_mean_and_no_interval():
     assert "no variation" in computed.sentence
 
 
-def test_a_small_two_way_variance_is_raised_to_a_quarter():
+@pytest.mark.parametrize(("times", "floor"), [(1, 3 / 4), (9, 3 / 4), (10, 1 / 4)])
+def test_a_small_two_way_variance_is_raised(times, floor):
     # 2 x 2, r = 2, -1, -2, 1: item sums 1, -1, V_item = 2/1 * 2/16; annotator sums 0, 0; V_cell = 10/16, V = -3/8.
-    computed = cluster_variance(np.array([2.0, -1, -2, 1]), np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]))
-    assert astuple(computed) == (0.25, 0, 0.0625)
+    # Ten times: 20 items, V_item = 20/19 * 20/1600.
+    items, annotators = crossed(2 * times, 2)
+    computed = cluster_variance(np.tile([2.0, -1, -2, 1], times), items, annotators)
+    by_item = 1 / (4 * (2 * times - 1))
+    assert astuple(computed) == pytest.approx((by_item, 0, floor * by_item))
 
 
 @given(rows)

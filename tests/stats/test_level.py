@@ -141,3 +141,8 @@ def test_the_committed_page_holds_every_design():
     rows = [[cell.strip() for cell in line.split("|")] for line in lines if line.startswith("| ")]
     main = [row for row in rows if len(row) == len(rows[0]) and row[-2].replace(",", "").isdigit()]
     assert [row[1:4] for row in main] == [[of.name, f"{of.taste:g}", of.scale] for of in ALL]
+
+
+def test_many_systems_on_few_items_keep_the_bound():
+    tally = tallied(Differences(Design(8, 8, 8, systems=10, taste=0), "test"), 150)
+    assert present(tally.percent("any")) <= 6

@@ -90,7 +90,7 @@ def test_errors_equal_a_sandwich_of_the_scores(size: int) -> None:
     count = 12 // size
     by_group, by_annotator = clustered(group) * count / (count - 1), clustered(annotator) * 6 / 5
     both = by_group + by_annotator - clustered(group * 6 + annotator)
-    expected = np.sqrt([by_group, max(both, max(by_group, by_annotator) / 4)])
+    expected = np.sqrt([by_group, max(both, 0.75 * max(by_group, by_annotator))])
 
     estimate = proportional_odds(ratings, item, annotator, system, group).differences[1].estimate
     assert estimate.items == count

@@ -17,7 +17,7 @@ from triptych.stats.analysis.collection import bound_in_words
 from triptych.stats.analysis.statistics import Number
 from triptych.stats.analysis.study import UNEQUAL_SETS
 from triptych.stats.equivalence import Equivalence
-from triptych.stats.intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR, Interval
+from triptych.stats.intervals import ENOUGH_ANNOTATORS, FEW_ITEMS, FLOOR_OF_FEW, VARIANCE_FLOOR, Interval
 from triptych.stats.numbers import counted, joined_words
 from triptych.stats.proportional_odds import ProportionalOdds
 from triptych.stats.undefined import Undefined
@@ -291,7 +291,8 @@ def _intervals(analysis: StudyAnalysis) -> Iterator[str]:
     if "two_way" in kinds:
         yield (
             f"{what} have 95 % intervals clustered by item and annotator (Cameron, Gelbach and Miller 2011). "
-            f"The two-way variance is at least {VARIANCE_FLOOR:g} of the larger one-way variance."
+            f"The two-way variance is at least {VARIANCE_FLOOR:g} of the larger one-way variance "
+            f"({FLOOR_OF_FEW:g} with fewer than {FEW_ITEMS} items)."
         )
     if "item" in kinds:
         few = f"With fewer than {ENOUGH_ANNOTATORS} annotators, {what.lower()}"

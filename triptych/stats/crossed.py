@@ -22,7 +22,7 @@ from scipy.linalg import cho_factor, cho_solve, eigh
 from scipy.sparse.csgraph import connected_components
 
 from .columns import Column, Floats, Label, codes, numbers
-from .intervals import VARIANCE_FLOOR, Clustered, Estimate, clusters, effective_number, estimate_of, in_one
+from .intervals import Clustered, Estimate, clusters, effective_number, estimate_of, in_one, variance_floor
 from .undefined import UndefinedStatistic
 
 NOT_LINKED = "Not defined: no item and annotator link these two systems."
@@ -341,7 +341,7 @@ def _clustered(parts: list[Floats], residuals: Floats, rows: _Rows, absorbed: fl
         [one_way(part * residuals, part**2, rows.annotators) for part in parts]
     )
     cell = np.bincount(rows.group_cells, scores)
-    both = max(item + annotator - float(cell @ cell), VARIANCE_FLOOR * max(item, annotator))
+    both = max(item + annotator - float(cell @ cell), variance_floor(items) * max(item, annotator))
     these, alike = np.sqrt(np.array([item, both]) * (1 + absorbed)).tolist()
     return Clustered(these, alike, item_freedom, min(item_freedom, annotator_freedom), items, annotators)
 

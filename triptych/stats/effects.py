@@ -16,7 +16,7 @@ from scipy.stats import rankdata
 
 from .columns import Column, codes, numbers
 from .correlation import Correlations, segment_correlation
-from .intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR, Estimate, Interval, degrees_of_freedom, estimate
+from .intervals import ENOUGH_ANNOTATORS, Estimate, Interval, degrees_of_freedom, estimate, variance_floor
 from .numbers import p_words, signed_words
 from .rates import Rate, rate
 from .undefined import UndefinedStatistic
@@ -259,10 +259,10 @@ def _clustered(
     larger = max(by_item, by_annotator, key=np.trace)
     if np.linalg.eigvalsh(larger)[0] <= _ROUNDING * np.trace(larger):
         return larger, degrees_of_freedom(item, annotator)
-    # in every direction, the variance is at least VARIANCE_FLOOR times that of the larger matrix
+    # in every direction, the variance is at least variance_floor times that of the larger matrix
     ratios, vectors = eigh(both, larger)
     half = larger @ vectors
-    return (half * np.maximum(ratios, VARIANCE_FLOOR)) @ half.T, degrees_of_freedom(item, annotator)
+    return (half * np.maximum(ratios, variance_floor(items))) @ half.T, degrees_of_freedom(item, annotator)
 
 
 def _outer(scores: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, int]:

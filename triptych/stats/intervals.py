@@ -21,6 +21,7 @@ from .undefined import UndefinedStatistic
 ENOUGH_ANNOTATORS = 5
 FEWEST_CLUSTERS = 1.5  # effective number; with fewer the test rejects far too often (docs/statistics.md)
 VARIANCE_FLOOR = 0.25  # of the larger one-way variance
+FEW_ITEMS, FLOOR_OF_FEW = 20, 0.75  # the floor with fewer items (or groups of them)
 _ROUNDING = 1e-12
 
 
@@ -144,19 +145,26 @@ def cluster_variance(residuals: np.ndarray, items: np.ndarray, annotators: np.nd
     """Variance of a mean from its residuals r (n,) and the codes 0..G-1 of items and annotators (n,).
 
     V_g = G / (G - 1) * sum_g (sum r)^2 / n^2, and two-way V = V_item + V_annotator - V_cell with
-    V_cell = sum_cell (sum r)^2 / n^2, but at least a quarter of the larger of V_item and V_annotator. One
+    V_cell = sum_cell (sum r)^2 / n^2, but at least variance_floor times the larger of V_item and V_annotator. One
     cluster alone gives 0.
 
     The floor: the difference of estimates can be negative, or positive and close to 0, although the true variance is
     never below that of V_item or V_annotator. Taking the largest of the three (MacKinnon, Nielsen & Webb 2024,
     Jackknife Inference with Two-Way Clustering) makes the test reject 0.1 to 2 % at a nominal 5 % with five annotators,
     as the few degrees of freedom already allow for the scatter of V. A quarter, that is half of the larger standard
-    error, only affects extreme cases (docs/validation.md).
+    error, only affects extreme cases (docs/validation.md). With few items V_item scatters, too; among many contrasts
+    some V is then too small by chance, and Holm finds it.
     """
     cells = codes(items * (int(annotators.max()) + 1) + annotators)[0]
     item, annotator = _corrected(residuals, items), _corrected(residuals, annotators)
     both = item + annotator - _squares(residuals, cells)
-    return ClusterVariance(item, annotator, max(both, VARIANCE_FLOOR * max(item, annotator)))
+    floor = variance_floor(int(items.max()) + 1)
+    return ClusterVariance(item, annotator, max(both, floor * max(item, annotator)))
+
+
+def variance_floor(items: int) -> float:
+    """The smallest two-way variance, as a share of the larger one-way variance; items: their number, or of groups."""
+    return FLOOR_OF_FEW if items < FEW_ITEMS else VARIANCE_FLOOR
 
 
 def degrees_of_freedom(*clusterings: np.ndarray, weights: np.ndarray | None = None) -> float:

@@ -20,7 +20,7 @@ from scipy.special import stdtrit
 
 from .components import Components
 from .crossed import NOT_LINKED, CrossedEffects, absorbed_by, one_way
-from .intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR
+from .intervals import ENOUGH_ANNOTATORS, variance_floor
 from .undefined import Undefined, UndefinedStatistic
 
 DRAWS = 4000  # simulated studies
@@ -238,7 +238,8 @@ def _drawn(plan: Plan, shift: float, components: Components) -> _Drawn:
         sizes[1] = 0
     else:
         freedom, both = min(layout.freedom), by_item + by_annotator - expected[2]
-        variance = np.maximum(both, VARIANCE_FLOOR * np.maximum(by_item, by_annotator))
+        floor = variance_floor(-(-plan.items // plan.group))
+        variance = np.maximum(both, floor * np.maximum(by_item, by_annotator))
     differences = (shift + normal @ _root(np.einsum("sjk,s->jk", layout.true, sizes)).T) @ pairs.T
     return _Drawn(differences, np.sqrt(variance), freedom)
 
