@@ -65,8 +65,8 @@ class CampsReported:
             values = np.searchsorted(CUTS["ordinal"], latent).astype(float)
             fits.append(CrossedEffects.build(values, rated.items, rated.annotators, rated.systems))
         people = list(range(self.annotators))
-        profile = profiles(fits, people, [0, 1, 2])
-        by_taste = or_undefined(camps_by_taste, profile, people)
+        table, against_others = (profiles(fits, people, [0, 1, 2], against) for against in (False, True))
+        by_taste = or_undefined(camps_by_taste, table, against_others, people)
         columns = (values, rated.items, rated.annotators, rated.systems)
         by_agreement = or_undefined(camps_by_agreement, *columns)
         hints = {"by taste": by_taste, "by agreement": by_agreement}

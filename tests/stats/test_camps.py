@@ -37,10 +37,15 @@ def study(
     return np.clip(np.round(latent) + 4, 1, 7), item, annotator, system
 
 
-def profile(seed: int, annotators: int, camp: float) -> np.ndarray:
-    columns = [study(seed + criterion, annotators, 3, camp) for criterion in (0, 100, 200, 300)]
+def both_profiles(columns: list[Columns], annotators: int) -> tuple[np.ndarray, np.ndarray]:
     fits = [CrossedEffects.build(values, *labels) for values, *labels in columns]
-    return profiles(fits, range(annotators), range(3))
+    people, systems = range(annotators), range(3)
+    return profiles(fits, people, systems), profiles(fits, people, systems, against_others=True)
+
+
+def four_criteria(seed: int, annotators: int, camp: float) -> tuple[np.ndarray, np.ndarray]:
+    columns = [study(seed + criterion, annotators, 3, camp) for criterion in (0, 100, 200, 300)]
+    return both_profiles(columns, annotators)
 
 
 def test_a_profile_is_the_mean_residual_for_each_system() -> None:
@@ -55,29 +60,53 @@ def test_a_profile_is_the_mean_residual_for_each_system() -> None:
     assert table[0] == pytest.approx(table[3])
 
 
+def test_a_profile_against_others_is_of_shared_responses() -> None:
+    items, annotators, systems = [0, 0, 0, 0, 1, 1, 2, 2], [0, 0, 1, 1, 0, 0, 2, 2], [0, 1] * 4
+    fit = CrossedEffects.build([1.0, 3, 2, 2, 1, 7, 5, 5], items, annotators, systems)
+    table = profiles([fit], range(3), range(2), against_others=True)
+    assert table == pytest.approx(np.array([[-1, 1], [1, -1], [0, 0]]))
+
+
 def test_equal_tastes_have_no_camps() -> None:
     """What is left of them is rounding, of which p was made."""
     table = np.random.default_rng(1).normal(0, 1e-16, (12, 3)) + np.array([0.5, -0.25, -0.25])
     with pytest.raises(UndefinedStatistic, match="no annotator's taste differs"):
-        camps_by_taste(table, range(12))
+        camps_by_taste(table, table, range(12))
 
 
 def test_camps_by_taste_are_found() -> None:
-    camps = camps_by_taste(profile(2, 20, camp=2.5), range(20))
+    camps = camps_by_taste(*four_criteria(2, 20, camp=2.5), range(20))
     assert camps.p < 0.05
     assert {camps.first, camps.second} == {tuple(range(10)), tuple(range(10, 20))}
 
 
 def test_tastes_without_camps_are_mostly_silent() -> None:
-    hints = [camps_by_taste(profile(seed, 14, camp=0), range(14)).p < 0.05 for seed in range(1000, 1040)]
+    hints = [camps_by_taste(*four_criteria(seed, 14, camp=0), range(14)).p < 0.05 for seed in range(1000, 1040)]
     assert sum(hints) <= 6  # 2 expected; more than 6 with a chance below 1 %
+
+
+@pytest.mark.parametrize("both", [0, 6])
+def test_other_items_make_no_camps_by_taste(both: int) -> None:
+    """Each half of the annotators rates items of one kind, on which another system is better; `both` rate all kinds."""
+    hints = 0
+    for seed in range(12):
+        random = np.random.default_rng(seed)
+        kind = np.arange(60) % 2
+        who = np.array([random.permutation(6)[:3] * 2 + of for of in kind])
+        for mixed in range(both):
+            who[mixed] = random.permutation(12)[:3]
+        item, annotator, system = np.repeat(np.arange(60), 9), np.repeat(who.ravel(), 3), np.tile(np.arange(3), 180)
+        latent = random.normal(0, 1, 60)[item] + (kind[item] == system) + random.normal(0, 0.9, len(item))
+        columns = np.clip(np.round(latent) + 4, 1, 7), item, annotator, system
+        hints += camps_by_taste(*both_profiles([columns], 12), range(12)).p < 0.05
+    assert hints == 0
 
 
 def test_too_few_annotators_for_tastes() -> None:
     with pytest.raises(UndefinedStatistic, match="12 annotators or more"):
-        camps_by_taste(np.zeros((11, 3)), range(11))
+        camps_by_taste(np.zeros((11, 3)), np.zeros((11, 3)), range(11))
     with pytest.raises(UndefinedStatistic, match="no annotator's taste"):
-        camps_by_taste(np.zeros((12, 3)), range(12))
+        camps_by_taste(np.zeros((12, 3)), np.zeros((12, 3)), range(12))
 
 
 def test_camps_by_agreement_are_found() -> None:

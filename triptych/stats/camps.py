@@ -29,6 +29,7 @@ _NULL_DRAWS = 999
 _MOST_ACROSS = 0.8  # correlation across camps, as a share of that inside
 _QUANTILES = (np.arange(50) + 0.5) / 50
 _SMALLEST_POSSIBLE = 0.2  # for columns that have hardly a value in common
+_LEAST_OF_GAP = 0.5  # between camps by taste, against others who rated the same responses
 _SMALLEST_DIFFERENCE = 1e-9  # points, or correlations; smaller ones are rounding
 _DECIMALS = 9
 
@@ -49,39 +50,55 @@ class Camps:
     across: float | None = None
 
 
-def profiles(fits: Sequence[CrossedEffects], annotators: Sequence[Label], systems: Sequence[Label]) -> Floats:
+def profiles(
+    fits: Sequence[CrossedEffects], annotators: Sequence[Label], systems: Sequence[Label], against_others: bool = False
+) -> Floats:
     """(A, S x criteria) mean residual of each annotator for each system, 0 where they did not rate the system.
 
-    fits: one for each criterion; annotators, systems: all labels, in the order of rows and columns.
+    fits: one for each criterion; annotators, systems: all labels, in the order of rows and columns. against_others:
+    minus the mean residual of the others who rated the same response; responses that nobody else rated are left out.
     """
     columns, size = [], len(annotators) * len(systems)
     for fit in fits:
         person = np.array([annotators.index(label) for label in fit.annotators])[fit.rows.people]
         system = np.array([systems.index(label) for label in fit.systems])[fit.rows.systems]
         cell = person * len(systems) + system
-        sums, counts = np.bincount(cell, fit.residuals, size), np.bincount(cell, minlength=size)
+        residuals, counted = fit.residuals, np.ones(len(cell), dtype=bool)
+        if against_others:
+            residuals, counted = _against_others(residuals, fit.rows.items * len(systems) + system)
+        sums, counts = np.bincount(cell, residuals, size), np.bincount(cell, counted, size)
         columns.append((sums / np.maximum(counts, 1)).reshape(len(annotators), -1))
     return np.hstack(columns)
 
 
-def camps_by_taste(profile: Floats, names: Sequence[Label], seed: int = 0) -> Camps:
-    """Two camps of annotators with opposite tastes for systems; profile: (A, q), one row per name.
+def _against_others(residuals: Floats, response: np.ndarray) -> tuple[Floats, np.ndarray]:
+    """Each residual minus the mean of the others of the same response, or 0; and whether there are others."""
+    raters = np.bincount(response)[response]
+    others = (np.bincount(response, residuals)[response] - residuals) / np.maximum(raters - 1, 1)
+    return np.where(raters > 1, residuals - others, 0.0), raters > 1
+
+
+def camps_by_taste(profile: Floats, against_others: Floats, names: Sequence[Label], seed: int = 0) -> Camps:
+    """Two camps of annotators with opposite tastes for systems; both profiles: (A, q), one row per name.
 
     Scores on the first principal axis are split where the scatter inside the two camps is the smallest share of the
-    total. Simulated normal scores show how small that share gets without camps. Raises UndefinedStatistic below twelve
-    annotators or where all tastes are equal.
+    total. Simulated normal scores show how small that share gets without camps. p is 1 where the camps are less than
+    half as far apart against others who rated the same responses: then their items differ, and maybe not their tastes.
+    Raises UndefinedStatistic below twelve annotators or where all tastes are equal.
     """
     if len(names) < FEWEST_FOR_TASTES:
         raise UndefinedStatistic(f"Not looked for: camps by taste need {FEWEST_FOR_TASTES} annotators or more.")
     centred = _centred(profile)
-    axes, size, _ = np.linalg.svd(centred, full_matrices=False)
-    scores = axes[:, 0] * size[0]
+    axes = np.linalg.svd(centred, full_matrices=False)[2]
+    scores = centred @ axes[0]
     null = np.random.default_rng(seed).normal(size=(_NULL_DRAWS, len(scores)))
     within, cut = _tightest(scores[None, :])
     as_tight = int((_tightest(null)[0] <= within[0]).sum())
-    order = np.argsort(scores)
-    first, second = (tuple(names[at] for at in sorted(part.tolist())) for part in np.split(order, [int(cut[0])]))
-    return Camps(first, second, (1 + as_tight) / (1 + _NULL_DRAWS))
+    lower, upper = np.split(np.argsort(scores), [int(cut[0])])
+    gap, same_responses = (of[upper].mean() - of[lower].mean() for of in (scores, against_others @ axes[0]))
+    first, second = (tuple(names[at] for at in sorted(part.tolist())) for part in (lower, upper))
+    p = (1 + as_tight) / (1 + _NULL_DRAWS) if same_responses > _LEAST_OF_GAP * gap else 1.0
+    return Camps(first, second, p)
 
 
 def camps_by_agreement(values: Column, items: Column, annotators: Column, systems: Column, seed: int = 0) -> Camps:

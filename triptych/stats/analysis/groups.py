@@ -146,8 +146,7 @@ def hints(
         camps = or_undefined(camps_by_agreement, *columns)
         if ratings.variable.key in compared and not isinstance(camps, Undefined):
             looked.append((ratings.variable.key, camps))
-    profile, rated = _profiles(compared, names, systems)
-    tastes = or_undefined(camps_by_taste, profile, rated)
+    tastes = or_undefined(camps_by_taste, *_profiles(compared, names, systems))
     looked += [] if isinstance(tastes, Undefined) else [(TASTES, tastes)]
     adjusted = [Hint(criterion, camps, min(1.0, len(looked) * camps.p)) for criterion, camps in looked]
     return tuple(sorted((hint for hint in adjusted if hint.p < HINT), key=lambda hint: hint.p))
@@ -155,10 +154,11 @@ def hints(
 
 def _profiles(
     compared: Mapping[str, ComparedRatings], names: Sequence[str], systems: Sequence[int]
-) -> tuple[np.ndarray, list[Label]]:
-    """Profiles of all annotators who are in a criterion's fit, and their codes."""
+) -> tuple[np.ndarray, np.ndarray, list[Label]]:
+    """Both profiles of all annotators who are in a criterion's fit, and their codes."""
     fits = [of.effects for of in compared.values() if isinstance(of.effects, CrossedEffects)]
     rated = [code for code in range(len(names)) if any(code in fit.annotators for fit in fits)]
     if not fits or not rated:
-        return np.zeros((0, 0)), []
-    return profiles(fits, rated, list(systems)), list(rated)
+        return np.zeros((0, 0)), np.zeros((0, 0)), []
+    profile, against_others = (profiles(fits, rated, list(systems), against) for against in (False, True))
+    return profile, against_others, list(rated)
