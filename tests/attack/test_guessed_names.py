@@ -18,7 +18,7 @@ from triptych.storage import events
 from triptych.storage.database import writing
 from triptych.storage.events import EventKind
 from triptych.storage.models import Person, Role, StudyState, System
-from triptych.study import contents, design, lifecycle
+from triptych.study import checklist, contents, design, lifecycle
 from triptych.study.duplicate import duplicate
 from triptych.study.lint import linter
 
@@ -88,6 +88,18 @@ def test_only_the_maker_adds_items_to_a_blind_copy(engine, make_study):
         assert design.amend(session, copy, design.Parts(items=_file("new", *SYSTEMS)), WHY, maker.pseudonym)
         lifecycle.unblind(session, study, sure(maker))
         assert design.amend(session, copy, design.Parts(items=_file("newer", *SYSTEMS)), WHY, guesser.pseudonym)
+
+
+def test_no_checklist_of_a_copy_confirms_a_guess(engine, make_study):
+    """A lead may write guesses into the title of a draft, as often as they like."""
+    with writing(engine) as session:
+        study, maker, _ = make_study(session)
+        copy = duplicate(session, study, "Copy", _another_lead(session, study, maker))
+        events.write_pending(session)
+        lines = checklist.points(session, copy)
+        copy.title = f"Is {SYSTEMS[0]} better?"
+
+        assert checklist.points(session, copy) == lines
 
 
 def test_no_check_item_lets_a_copy_out_of_the_rule(engine, make_study):

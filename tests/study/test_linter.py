@@ -307,6 +307,30 @@ def test_a_name_that_is_a_common_word_is_passed_over(sqlite_engine) -> None:
 
 
 @pytest.mark.parametrize(
+    ("title", "rubric", "settings", "section", "place"),
+    [
+        ("Is sys-a better?", "", {}, "Study", "title"),
+        ("S", "", {"instructions": "Sys-A is long."}, "Before the first item", "instructions"),
+        ("S", "", {"content_note": "sys-a swears."}, "Before the first item", "content note"),
+        ("S", "", {"consent": {"text": "We test sys-a."}}, "Before the first item", "consent text"),
+        ("S", "guidelines: [{title: How, text: sys-a is long.}]\n", {}, "Rubric", "rubric"),
+    ],
+)
+def test_a_systems_name_in_texts_around_items_is_reported(sqlite_engine, title, rubric, settings, section, place):
+    """Annotators would know that the system takes part; the checklist looked at the items only."""
+    with Session(sqlite_engine) as session:
+        study = lifecycle.create_study(session, lifecycle.StudyPlan(title=title), SMALL_RUBRIC + rubric, sound(), "L-1")
+        study.settings = settings
+
+        (point,) = (point for point in checklist.points(session, study) if "name of a system is" in point.text)
+
+        assert (point.section, point.mark, point.stops) == (section, checklist.Mark.doubtful, False)
+        assert point.text == f"The name of a system is in the {place}."
+        study.settings = {**study.settings, "common_names": [mark_of("sys-a")]}
+        assert not [point for point in checklist.points(session, study) if "name of a system is" in point.text]
+
+
+@pytest.mark.parametrize(
     ("system", "text", "is_named"),
     [
         ("claude-3-opus", "I am Claude.", True),

@@ -15,13 +15,14 @@ from sqlmodel import Session
 from triptych import settings
 from triptych.rubric.files import EMPTY_RUBRIC
 from triptych.rubric.model import Rubric
-from triptych.rubric.wording import length_in_words
+from triptych.rubric.wording import length_in_words, texts_of
 from triptych.stats.numbers import counted
 from triptych.storage import host
-from triptych.storage.models import Access, Item, Purpose, Study
-from triptych.study import lifecycle
+from triptych.storage.models import Access, Item, Purpose, Study, System
+from triptych.study import copies, lifecycle, system_names
 from triptych.study.lint import linter
 from triptych.study.lint.findings import LintFinding
+from triptych.study.lint.giveaways import systems_named
 from triptych.study.settings import StudySettings, settings_of
 
 
@@ -60,7 +61,7 @@ class CheckPoint:
 
 @dataclass(frozen=True)
 class _Draft:
-    """The input of the checks."""
+    """The input of the checks. names: the systems' names that are no common words."""
 
     study: Study
     settings: StudySettings
@@ -68,6 +69,7 @@ class _Draft:
     is_own: bool
     places: int
     findings: Sequence[LintFinding]
+    names: Sequence[str]
 
 
 def points(session: Session, study: Study, findings: Sequence[LintFinding] | None = None) -> list[CheckPoint]:
@@ -80,10 +82,21 @@ def points(session: Session, study: Study, findings: Sequence[LintFinding] | Non
     rubric = lifecycle.design_of(session, study).rubric
     findings = linter.lint_study(session, study) if findings is None else findings
     is_own = lifecycle.rubric_text(session, study) != EMPTY_RUBRIC
-    draft = _Draft(study, settings_of(study), rubric, is_own, session.execute(places).scalar_one() or 0, findings)
+    names = _names(session, study)
+    draft = _Draft(
+        study, settings_of(study), rubric, is_own, session.execute(places).scalar_one() or 0, findings, names
+    )
     order = [Mark.doubtful, Mark.empty, Mark.done]
     lines = [point for check in CHECKS for point in check(draft)]
     return sorted(lines, key=lambda point: (not point.stops, order.index(point.mark)))
+
+
+def _names(session: Session, study: Study) -> list[str]:
+    """None for a copy: the lead of a copy of a blind study could try out names."""
+    if copies.originals(session, study):
+        return []
+    names, common = select(System.name).where(System.study_id == study.id), settings_of(study).common_names
+    return [name for name in session.scalars(names) if system_names.mark_of(name) not in common]
 
 
 def mark_of(lines: Sequence[CheckPoint], section: SetupSection) -> Mark | None:
@@ -113,6 +126,20 @@ def _items(draft: _Draft) -> Iterator[CheckPoint]:
     for finding in draft.findings:
         if finding.severity != "note" and finding.name_mark not in draft.settings.common_names:
             yield CheckPoint(SetupSection.items, Mark.doubtful, finding.text, finding.advice, finding.blocking, finding)
+
+
+def _named(draft: _Draft) -> Iterator[CheckPoint]:
+    """Annotators who read a system's name around the items know that it takes part."""
+    for section, place, text in (
+        (SetupSection.study, "title", draft.study.title),
+        (SetupSection.way_in, "consent text", draft.settings.consent.text),
+        (SetupSection.way_in, "instructions", draft.settings.instructions),
+        (SetupSection.way_in, "content note", draft.settings.content_note),
+        (SetupSection.rubric, "rubric", "\n".join(texts_of(draft.rubric))),
+    ):
+        if systems_named(text, draft.names):
+            text = f"The name of a system is in the {place}."
+            yield CheckPoint(section, Mark.doubtful, text, "Annotators read it. Leave the name out.")
 
 
 def _rubric(draft: _Draft) -> Iterator[CheckPoint]:
@@ -190,5 +217,5 @@ def _preregistration(draft: _Draft) -> Iterator[CheckPoint]:
 
 
 CHECKS: Sequence[Callable[[_Draft], Iterator[CheckPoint]]] = (
-    _disk, _consent, _items, _rubric, _pay, _panel, _overlap, _ethics, _preregistration,
+    _disk, _consent, _items, _named, _rubric, _pay, _panel, _overlap, _ethics, _preregistration,
 )  # fmt: skip
