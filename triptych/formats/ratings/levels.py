@@ -116,7 +116,8 @@ def _is_map(value: JsonObject) -> bool:
 def _beside(tables: list[list[JsonObject]], levels: dict[str, None]) -> list[JsonObject]:
     """The fields of one object as rows: single values are repeated, lists are joined by the levels they share."""
     columns = {name for table in tables for row in table for name in row}
-    _refuse_many_cells(len(columns), sum(map(len, tables)))  # before each constant is repeated in every row
+    # before each constant is repeated in every row; with names like a.b, many tables may share their columns
+    _refuse_many_cells(max(len(columns), len(tables)), sum(map(len, tables)))
     lists = [table for table in tables if len(table) > 1 or levels.keys() & table[0]]
     constants = {name: value for table in tables if table not in lists for name, value in table[0].items()}
     rows: list[JsonObject] = []
@@ -132,5 +133,6 @@ def _joined(rows: list[JsonObject], more: list[JsonObject], levels: dict[str, No
         return rows + more
     partners = {tuple(row.get(level) for level in shared): row for row in more}
     met = [tuple(row.get(level) for level in shared) for row in rows]
-    alone = [row for key, row in partners.items() if key not in set(met)]
+    keys = set(met)
+    alone = [row for key, row in partners.items() if key not in keys]
     return [{**row, **partners.get(key, {})} for key, row in zip(met, rows, strict=True)] + alone
