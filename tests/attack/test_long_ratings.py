@@ -6,13 +6,23 @@ Some megabytes, which a zip holds in kilobytes, took hours; Python holds the int
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 
 from triptych.errors import ImportRefused
+from triptych.exchange import import_ratings
+from triptych.formats.model import MAX_SYSTEMS
+from triptych.formats.ratings import assemble as assembling
 from triptych.formats.ratings import levels, read_ratings
+from triptych.formats.ratings.assemble import Assembled, assemble
+from triptych.formats.ratings.model import FinishedRatings, ImportedNote
+from triptych.formats.ratings.roles import Duplicates
 
 MANY = 500
+LONG = "item_id,system,annotator,criterion,value\n"
+EACH_SYSTEM = [f"i,s{system},anna,c{key},4\n" for system in range(MAX_SYSTEMS) for key in range(10)]
 
 
 class CountedPlace(str):
@@ -40,3 +50,69 @@ def test_many_lists_of_one_path_are_refused():
     of = {"a" + ".b" * n: {"b" + ".b" * (200 - n): [1, 2]} for n in range(200)} | {"id": "i"}
     with pytest.raises(ImportRefused, match="make 201 columns; at most 200"):
         read_ratings(json.dumps({"annotator": "anna", "of": of}).encode(), "x.json")
+
+
+class CountedSystem(str):
+    """A system's name that counts how often it is compared with another."""
+
+    __slots__ = ()
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        CountedSystem.compared += 1
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+def table(rows: list[str]) -> FinishedRatings:
+    return read_ratings((LONG + "".join(rows)).encode(), "ratings.csv")
+
+
+def assembled(file: FinishedRatings, duplicates: Duplicates = "error") -> Assembled:
+    asked = import_ratings.asked_as_proposed("Imported", [file], import_ratings.proposed([file]))
+    CountedSystem.compared = 0
+    return assemble([file], asked, duplicates=duplicates)
+
+
+def test_a_later_rating_replaces_one_without_comparing_all():
+    file = table([*EACH_SYSTEM, *(row.replace(",4", ",2") for row in EACH_SYSTEM)])
+    counted = replace(file, ratings=[replace(r, system=CountedSystem(r.system)) for r in file.ratings])
+
+    (work,) = assembled(counted, "last").works
+
+    assert [rating.number for rating in work.ratings] == [2.0] * len(EACH_SYSTEM)
+    assert CountedSystem.compared <= 20 * len(EACH_SYSTEM)
+
+
+def test_notes_find_their_rating_without_comparing_all():
+    file = table(EACH_SYSTEM)
+    notes = [
+        ImportedNote(f.item, CountedSystem(f.system), f.annotator, f.kind, f.row, name=f"{f.criterion}_why", text="So.")
+        for f in file.ratings
+    ]
+
+    (work,) = assembled(replace(file, notes=notes)).works
+
+    assert {rating.explanation for rating in work.ratings} == {"So."}
+    assert CountedSystem.compared <= 20 * len(EACH_SYSTEM)
+
+
+def test_a_unit_may_be_rated_a_thousand_times():
+    result = assembled(table(["i,s,anna,c,4\n"] * 1001), "repeats")
+
+    assert (result.ok, [work.of for work in result.works[:3]]) == (True, ["", "repeat", "repeat2"])
+    assert result.works[-1].of == "repeat1000"
+    assert [str(problem) for problem in result.problems if "repeat an earlier" in str(problem)] == [
+        "1,000 rating(s) repeat an earlier one by the same annotator; they count as repeats."
+    ]
+
+
+def test_ratings_of_too_many_systems_are_not_put_together(monkeypatch):
+    read = Mock()
+    monkeypatch.setattr(assembling._Builder, "add_rating", read)
+
+    result = assembled(table([f"i,s{n},anna,c,4\n" for n in range(MAX_SYSTEMS + 1)]))
+
+    assert [str(problem) for problem in result.problems] == ["The files name 51 systems; at most 50 can be compared."]
+    assert not read.called

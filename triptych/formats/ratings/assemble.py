@@ -196,7 +196,8 @@ def assemble(
     """
     items = items or next((file.items for file in files if file.items is not None), None)
     builder = _Builder(files, asked, items, duplicates)
-    _check_names(files, items, builder.findings)
+    if not _check_names(files, items, builder.findings):
+        return Assembled(asked, (), (), {}, builder.findings.finish(), len(files))
     several = len(files) > 1
     for file in files:
         builder.file = f"{file.name}: " if several else ""
@@ -211,8 +212,11 @@ def assemble(
     return builder.assembled()
 
 
-def _check_names(files: Sequence[FinishedRatings], items: ItemFile | None, findings: Findings) -> None:
-    """Report ids and systems, over all files, that are invalid, or look the same but are written differently."""
+def _check_names(files: Sequence[FinishedRatings], items: ItemFile | None, findings: Findings) -> bool:
+    """Report ids and systems, over all files, that are invalid, or look the same but are written differently.
+
+    Returns False if there are too many systems to read the ratings at all.
+    """
     places: dict[tuple[str, str], tuple[str, int]] = {}
     for item in items.items if items else ():
         places.setdefault(("id", item.external_id), ("the items", item.row))
@@ -230,6 +234,7 @@ def _check_names(files: Sequence[FinishedRatings], items: ItemFile | None, findi
         problem = fault_of(name) or lookalikes[kind].clash(name, f"row {row} of {where}")
         if problem:
             findings.error(f"the {kind} {problem.rstrip('.')}.", row)
+    return systems <= MAX_SYSTEMS
 
 
 class _Builder:
@@ -243,7 +248,9 @@ class _Builder:
         self.findings = Findings()
         self.placing = Placing(self.findings)
         self.works: dict[tuple[str, str, str, str], ItemWork] = {}
-        self.seen: dict[Place, tuple[str, int]] = {}
+        self.seen: dict[Place, tuple[str, int, int]] = {}  # file, row, index among the ratings of the work
+        self.repeats: Counter[tuple[str | None, ...]] = Counter()
+        self.rated: dict[tuple[str, ...], dict[str | None, list[int]]] = {}
         self.values: dict[tuple[str, str, bool], StoredValue | None] = {}
         self.reported: set[tuple[str, ...]] = set()
         self.criteria = {criterion.key: criterion for criterion in asked.rubric.criteria}
@@ -298,14 +305,19 @@ class _Builder:
         if not fits:
             return
         place = (work.kind, work.annotator, work.item, work.of, system, criterion.key)
-        if place in self.seen and not self._takes_again(place, work, rating):
+        before = self.seen.get(place)
+        if before and not self._takes_again(place, work, rating):
             return
-        self.seen[place] = self.file, rating.row
+        self.seen[place] = self.file, rating.row, before[-1] if before else len(work.ratings)
         self._place(work, system, rating)
         explanation = rating.explanation
         if value[-1] and REASONED_MISSING.fullmatch(rating.value):
             explanation = "\n".join(filter(None, (rating.value, explanation)))
-        work.ratings.append(ReadRating(criterion.key, *value, rating.reasons, explanation, system))
+        read = ReadRating(criterion.key, *value, rating.reasons, explanation, system)
+        if before:
+            work.ratings[before[-1]] = read
+        else:
+            work.ratings.append(read)
         work.at = max(work.at, rating.at) if work.at and rating.at else work.at or rating.at
         part = (self.file, rating.part) if rating.part else ("", "")
         work.spent[part] = max(work.spent.get(part, 0), rating.seconds)
@@ -355,20 +367,25 @@ class _Builder:
 
     def _takes_again(self, place: Place, work: ItemWork, rating: ImportedRating) -> bool:
         """Whether a repeated rating replaces the earlier one; otherwise it is left out, a repeat, or an error."""
-        *_, system, key = place
         if self.duplicates == "error":
             self._report_twice(place, work, rating)
         elif self.duplicates == "repeats":
             self.findings.tally(REPEATED)
-            number = re.fullmatch(r"repeat(\d*)", rating.of)
-            self.add_rating(replace(rating, of=f"repeat{int(number[1] or 1) + 1}" if number else "repeat"))
+            self.add_rating(replace(rating, of=self._next_repeat(place)))
         else:
             self.twice += 1
             self.findings.tally(LEFT_OUT[self.duplicates])
-            if self.duplicates == "last":
-                work.ratings[:] = [r for r in work.ratings if (r.system, r.criterion) != (system, key)]
-                return True
+            return self.duplicates == "last"
         return False
+
+    def _next_repeat(self, place: Place) -> str:
+        """The name of the first repeat that the unit does not have yet."""
+        kind, annotator, item, of, system, key = place
+        unit = kind, annotator, item, system, key
+        while (kind, annotator, item, of, system, key) in self.seen:
+            self.repeats[unit] += 1
+            of = f"repeat{self.repeats[unit]}" if self.repeats[unit] > 1 else "repeat"
+        return of
 
     def _report_twice(self, place: Place, work: ItemWork, rating: ImportedRating) -> None:
         self.twice += 1
@@ -436,14 +453,24 @@ class _Builder:
         work = self._work(note)
         if work is None:
             return
-        neighbours = [at for at, rating in enumerate(work.ratings) if rating.system == note.system]
-        named = [at for at in neighbours if work.ratings[at].criterion in self._explained(note.name)]
+        neighbours = self._rated(work).get(note.system, [])
+        explained_keys = self._explained(note.name)
+        named = [at for at in neighbours if work.ratings[at].criterion in explained_keys]
         targets = named or (neighbours if len(neighbours) == 1 else [])
         explained = _with_words(work.ratings[targets[0]], note, bool(named)) if targets else None
         if explained is None:
             work.notes.append(f"{note.name}: {note.text}")
         else:
             work.ratings[targets[0]] = explained
+
+    def _rated(self, work: ItemWork) -> Mapping[str | None, Sequence[int]]:
+        """System → its ratings of a work, as indices; all ratings are read before the first note."""
+        name = (work.kind, work.annotator, work.item, work.of)
+        if name not in self.rated:
+            self.rated[name] = {}
+            for index, rating in enumerate(work.ratings):
+                self.rated[name].setdefault(rating.system, []).append(index)
+        return self.rated[name]
 
     def _explained(self, name: str) -> set[str]:
         """The criteria that a text field with this name can explain: fluency for fluency_why."""
