@@ -5,8 +5,11 @@ Some megabytes, which a zip holds in kilobytes, took hours; Python holds the int
 
 from __future__ import annotations
 
+import io
 import json
+import zipfile
 from dataclasses import replace
+from pathlib import PurePosixPath
 from unittest.mock import Mock
 
 import pytest
@@ -14,10 +17,10 @@ import pytest
 from triptych.errors import ImportRefused
 from triptych.exchange import import_ratings
 from triptych.formats.model import MAX_SYSTEMS
+from triptych.formats.ratings import archives, levels, potato, read_files, read_ratings
 from triptych.formats.ratings import assemble as assembling
-from triptych.formats.ratings import levels, read_ratings
 from triptych.formats.ratings.assemble import Assembled, assemble
-from triptych.formats.ratings.model import FinishedRatings, ImportedNote
+from triptych.formats.ratings.model import FinishedRatings, Gathering, ImportedNote
 from triptych.formats.ratings.roles import Duplicates
 
 MANY = 500
@@ -116,3 +119,36 @@ def test_ratings_of_too_many_systems_are_not_put_together(monkeypatch):
 
     assert [str(problem) for problem in result.problems] == ["The files name 51 systems; at most 50 can be compared."]
     assert not read.called
+
+
+def zipped(files: dict[str, str]) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return made.getvalue()
+
+
+def test_the_names_in_a_zip_are_read_a_few_times(monkeypatch):
+    files = {f"{n}.csv": f"{LONG}i{n},s,anna,c,4\n" for n in range(100)} | {"items.csv": "item_id,cand:s\ni1,So.\n"}
+    counted = Mock(wraps=PurePosixPath)
+    monkeypatch.setattr(archives, "PurePosixPath", counted)
+
+    ratings = read_files(zipped(files), "x.zip")
+
+    assert len(ratings) == 100
+    assert counted.call_count <= 30 * len(files)
+
+
+def test_each_path_of_a_potato_project_is_read_once(monkeypatch):
+    paths = [*(f"data/{n}.csv" for n in range(100)), "99.csv"]
+    files = {f"p/data/{n}.csv": "id,text\nk1,x\n" for n in range(99, -1, -1)}
+    config = json.dumps({"annotation_schemes": [], "data_files": paths}).encode()
+    counted = Mock(wraps=PurePosixPath)
+    monkeypatch.setattr(potato, "PurePosixPath", counted)
+    data = {name: text.encode() for name, text in files.items()} | {"p/config.yaml": config}
+
+    project = potato.read_project(data, Gathering("p.zip", "Potato project"))
+
+    assert list(project.fields) == ["k1"]
+    assert counted.call_count <= 10 * len(files)

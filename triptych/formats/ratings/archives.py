@@ -52,14 +52,13 @@ def read_archive(data: bytes, filename: str, kind: RaterKind, read: Reader) -> t
     if any(potato.is_state(name) for name in files):
         _refuse_many_packed(files)
         return (_potato_project(files, filename, kind),)
-    chosen = _of_stems(files, TABLES)
+    chosen, items = _of_stems(files, TABLES), _of_stems(files, (ITEMS,))
     if not chosen and not _of_stems(files, (CODEBOOK,)):
-        chosen = [name for name in files if _ending(name) in ENDINGS and name not in _of_stems(files, (ITEMS,))]
+        chosen = [name for name in files if _ending(name) in ENDINGS and name not in items]
     if not chosen:
         raise ImportRefused(NOTHING)
     _refuse_many_packed(chosen)
     results = _read_all({name: partial(read, files[name], name, kind) for name in chosen})
-    items = _of_stems(files, (ITEMS,))
     if items and results[0].format == "Table of ratings":
         _add_items(results[0], files, items[0])
     if not _of_stems(files, (CODEBOOK,)):  # the other files of an export repeat what the chosen ones contain

@@ -124,15 +124,15 @@ def _data_files(files: Mapping[str, bytes], paths: Sequence[Json], into: Gatheri
     if len(paths) > MAX_DATA_FILES:
         into.findings.error(f"names more than {MAX_DATA_FILES:,} files.", 0, "data_files")
         return
-    named_files = (next((n for n in files if _is_at(n, path)), None) for path in paths if isinstance(path, str))
+    readable = (name for name in files if PurePosixPath(name).suffix.lstrip(".").casefold() in READERS)
+    parts_of = {name: PurePosixPath(name).parts for name in readable}
+    named_files = (_file_at(PurePosixPath(path).parts, parts_of) for path in paths if isinstance(path, str))
     yield from dict.fromkeys(name for name in named_files if name is not None)
 
 
-def _is_at(name: str, path: str) -> bool:
-    """Whether a file of the zip is the one at the config's path, which may be relative to any folder."""
-    ends = PurePosixPath(path).parts
-    readable = PurePosixPath(name).suffix.lstrip(".").casefold() in READERS
-    return readable and PurePosixPath(name).parts[-len(ends) :] == ends
+def _file_at(ends: tuple[str, ...], parts_of: Mapping[str, tuple[str, ...]]) -> str | None:
+    """The file of the zip at the config's path, which may be relative to any folder."""
+    return next((name for name, parts in parts_of.items() if parts[-len(ends) :] == ends), None)
 
 
 def _fields_with_lines(config: Mapping[str, Json]) -> set[str]:
