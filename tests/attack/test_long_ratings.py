@@ -17,7 +17,7 @@ import pytest
 from triptych.errors import ImportRefused
 from triptych.exchange import import_ratings
 from triptych.formats.model import MAX_SYSTEMS
-from triptych.formats.ratings import archives, levels, potato, read_files, read_ratings
+from triptych.formats.ratings import archives, levels, potato, proposal, read_files, read_ratings
 from triptych.formats.ratings import assemble as assembling
 from triptych.formats.ratings.assemble import Assembled, assemble
 from triptych.formats.ratings.model import FinishedRatings, Gathering, ImportedNote
@@ -152,3 +152,37 @@ def test_each_path_of_a_potato_project_is_read_once(monkeypatch):
 
     assert list(project.fields) == ["k1"]
     assert counted.call_count <= 10 * len(files)
+
+
+def test_values_of_many_judges_are_counted_once():
+    file = read_ratings((LONG + "".join(f"i,s,j{n},c,{n}\n" for n in range(MANY))).encode(), "x.csv", kind="judge")
+    ratings = [replace(rating, value=CountedPlace(rating.value)) for rating in file.ratings]
+    CountedPlace.lookups = 0
+
+    (criterion,) = proposal.propose(ratings)
+
+    assert len(criterion.values) == MANY
+    assert CountedPlace.lookups <= 50 * MANY
+
+
+def test_reasons_for_missing_values_are_not_compared_with_each_other():
+    (criterion,) = proposal.propose(
+        table([f"i{n},s,anna,c,{value}\n" for n in range(MANY) for value in (n, f"n/a: {n}")]).ratings
+    )
+    counted = replace(
+        criterion,
+        missing=tuple(map(CountedSystem, criterion.missing)),
+        values={CountedSystem(value): number for value, number in criterion.values.items()},
+    )
+    CountedSystem.compared = 0
+
+    assert (len(counted.missing), counted.unfit) == (MANY, [])
+    assert CountedSystem.compared <= 10 * MANY
+
+
+def test_too_many_criteria_are_refused_before_judges_are_compared(monkeypatch):
+    compared = Mock()
+    monkeypatch.setattr(proposal, "_apart", compared)
+    with pytest.raises(ImportRefused, match="There are 501 different criteria"):
+        proposal.propose(table([f"i,s,anna,c{n},4\n" for n in range(501)]).ratings)
+    assert not compared.called

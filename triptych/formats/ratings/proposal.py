@@ -74,7 +74,8 @@ class ProposedCriterion:
         """Values that are neither on the scale nor mean missing."""
         if self.use == "leave out":
             return []
-        return [value for value in self.values if value not in self.missing and not self._fits(value)]
+        missing = set(self.missing)
+        return [value for value in self.values if value not in missing and not self._fits(value)]
 
     def _fits(self, value: str) -> bool:
         if not self.numbers:
@@ -111,6 +112,7 @@ def propose(ratings: Iterable[ImportedRating]) -> tuple[ProposedCriterion, ...]:
     for rating in ratings:
         values[rating.criterion][judge_of(rating)][rating.value] += 1
         systems[rating.criterion].add(rating.system is None)
+    _refuse_many(values)  # before each is compared with the others
     apart = {name: judges for name, by_judge in values.items() if (judges := _apart(by_judge))}
     scores: dict[str, str] = {}
     for name in apart:
@@ -139,7 +141,11 @@ def scores_of(name: str, taken: Collection[str]) -> str:
 
 def _merged(by_judge: Mapping[str, Counter[str]], judges: Collection[str]) -> dict[str, int]:
     """How often these judges (people: "") gave each value, most frequent first."""
-    return dict(sum((counts for judge, counts in by_judge.items() if judge in judges), Counter()).most_common())
+    names, total = set(judges), Counter[str]()
+    for judge, counts in by_judge.items():
+        if judge in names:
+            total.update(counts)
+    return dict(total.most_common())
 
 
 def _apart(by_judge: Mapping[str, Counter[str]]) -> tuple[str, ...]:
@@ -249,11 +255,7 @@ def distinct_keys(names: Collection[str], otherwise: str) -> dict[str, str]:
 
     Raises ImportRefused for more names than a rubric has room for.
     """
-    if len(names) > MAX_NAMES:
-        raise ImportRefused(
-            f"There are {len(names):,} different criteria; a rubric has room for at most {MAX_NAMES}. Does the column "
-            f"that is read as the criterion hold something else?"
-        )
+    _refuse_many(names)
     keys: dict[str, str] = {}
     taken: set[str] = set()
     for name in names:
@@ -263,6 +265,14 @@ def distinct_keys(names: Collection[str], otherwise: str) -> dict[str, str]:
         keys[name] = next(k for n in range(1, len(taken) + 2) if (k := base if n == 1 else f"{base}_{n}") not in taken)
         taken.add(keys[name])
     return keys
+
+
+def _refuse_many(names: Collection[str]) -> None:
+    if len(names) > MAX_NAMES:
+        raise ImportRefused(
+            f"There are {len(names):,} different criteria; a rubric has room for at most {MAX_NAMES}. Does the column "
+            f"that is read as the criterion hold something else?"
+        )
 
 
 def as_yaml(title: str, criteria: Sequence[ProposedCriterion], labels: Mapping[str, str]) -> str:
