@@ -26,6 +26,12 @@ SENTENCES = [
     "A short letter says more than a long talk on the telephone.",
 ]
 
+RATED_EXAMPLE = """
+worked_example:
+  candidates: [{{text: {text}}}]
+  references: [{{criterion: fluency, value: 1, reason: It is long.}}]
+"""
+
 
 def item(n: int, *texts: str | None, context: str | None = None, systems: str = "abcdef") -> ItemDraft:
     named = zip((f"sys-{letter}" for letter in systems), texts, strict=False)
@@ -314,6 +320,8 @@ def test_a_name_that_is_a_common_word_is_passed_over(sqlite_engine) -> None:
         ("S", "", {"content_note": "sys-a swears."}, "Before the first item", "content note"),
         ("S", "", {"consent": {"text": "We test sys-a."}}, "Before the first item", "consent text"),
         ("S", "guidelines: [{title: How, text: sys-a is long.}]\n", {}, "Rubric", "rubric"),
+        ("S", RATED_EXAMPLE.format(text="sys-a is long."), {}, "Rubric", "rubric"),
+        ("S", "translations: [{text: Fluency, into: {de: Ist sys-a gut?}}]\n", {}, "Rubric", "rubric"),
     ],
 )
 def test_a_systems_name_in_texts_around_items_is_reported(sqlite_engine, title, rubric, settings, section, place):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Any
 
 from pydantic import BaseModel
@@ -16,6 +16,7 @@ AS_THEY_ARE = {
 }
 # items, which like a study's items are in the rubric's own language
 ITEMS = {"examples", "worked_example", "training"}
+NOT_READ = AS_THEY_ARE - {"translations"}  # by annotators
 
 # also in `components/workbench/textpoints.js`: kana and Chinese characters, and the punctuation between them
 IDEOGRAPHS = re.compile(r"[\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]{1,2}")
@@ -29,17 +30,17 @@ def length_in_words(text: str) -> int:
     return len(IDEOGRAPHS.sub(" x ", WIDE_PUNCTUATION.sub(" ", text)).split())
 
 
-def texts_of(part: Any) -> Iterator[str]:
-    """Every text that a translation should have."""
+def texts_of(part: Any, left_out: Set[str] = AS_THEY_ARE | ITEMS) -> Iterator[str]:
+    """Every text that a translation should have; without NOT_READ, every text that annotators may read."""
     if isinstance(part, str) and part:
         yield part
-    elif isinstance(part, tuple):
-        for each in part:
-            yield from texts_of(each)
+    elif isinstance(part, tuple | dict):
+        for each in part.values() if isinstance(part, dict) else part:
+            yield from texts_of(each, left_out)
     elif isinstance(part, BaseModel):
         for name in type(part).model_fields:
-            if name not in AS_THEY_ARE | ITEMS:
-                yield from texts_of(getattr(part, name))
+            if name not in left_out:
+                yield from texts_of(getattr(part, name), left_out)
 
 
 def translated(part: Any, words: dict[str, str]) -> Any:

@@ -15,7 +15,7 @@ from sqlmodel import Session
 from triptych import settings
 from triptych.rubric.files import EMPTY_RUBRIC
 from triptych.rubric.model import Rubric
-from triptych.rubric.wording import length_in_words, texts_of
+from triptych.rubric.wording import NOT_READ, length_in_words, texts_of
 from triptych.stats.numbers import counted
 from triptych.storage import host
 from triptych.storage.models import Access, Item, Purpose, Study, System
@@ -135,11 +135,12 @@ def _named(draft: _Draft) -> Iterator[CheckPoint]:
         (SetupSection.way_in, "consent text", draft.settings.consent.text),
         (SetupSection.way_in, "instructions", draft.settings.instructions),
         (SetupSection.way_in, "content note", draft.settings.content_note),
-        (SetupSection.rubric, "rubric", "\n".join(texts_of(draft.rubric))),
+        (SetupSection.rubric, "rubric", "\n".join(texts_of(draft.rubric, NOT_READ))),
     ):
         if systems_named(text, draft.names):
             text = f"The name of a system is in the {place}."
-            yield CheckPoint(section, Mark.doubtful, text, "Annotators read it. Leave the name out.")
+            advice = "Annotators read it. Leave the name out, unless it is an ordinary word there."
+            yield CheckPoint(section, Mark.doubtful, text, advice)
 
 
 def _rubric(draft: _Draft) -> Iterator[CheckPoint]:
