@@ -14,6 +14,7 @@ from triptych.errors import NotAllowed
 from triptych.operations import backup, backup_schedule
 from triptych.operations.backup_schedule import Schedule, back_up_if_due, set_schedule, state_of
 from triptych.operations.lasting import SCHEDULE
+from triptych.storage import database, schema
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Setting
 from triptych.web.session import web_engine
@@ -143,6 +144,23 @@ def test_a_restore_into_a_new_database_brings_the_schedule(daily, tmp_path, monk
 
     with reading(web_engine()) as session:
         assert state_of(session).schedule == Schedule(24, 2)
+
+
+def test_a_restore_replaces_a_database_of_an_earlier_version(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRIPTYCH_HOME", str(tmp_path))
+    newer, older = (database.open_engine(f"sqlite:///{tmp_path / name}") for name in ("newer.db", "triptych.db"))
+    schema.migrate(newer)
+    newer.dispose()
+    schema.create_version(older, "0005")
+    with writing(older) as session:
+        set_schedule(session, Schedule(24, 3))
+
+    backup.restore(older, tmp_path / "newer.db", "the administrator")
+
+    with reading(older) as session:
+        assert state_of(session).schedule == Schedule(24, 3)
+    assert schema.stored_version(older) == schema.HEAD
+    older.dispose()
 
 
 def test_a_failure_is_remembered_until_a_backup_succeeds(daily, monkeypatch):

@@ -391,7 +391,7 @@ def _state_before(engine: Engine, alone: bool) -> _Before:
     """Back up the current database; a damaged one is moved aside unchanged, if nobody is using it."""
     path = database.sqlite_path(str(engine.url))
     try:
-        if not path.exists() or schema.stored_version(engine) is None:
+        if not path.exists() or (version := schema.stored_version(engine)) is None:
             return _Before()
         saved = make(engine, "before-restore")
     except (BackupFailed, DatabaseError):
@@ -402,8 +402,20 @@ def _state_before(engine: Engine, alone: bool) -> _Before:
         aside = folder() / f"damaged-{clock.now():%Y%m%d-%H%M%S-%f}.db"
         _rename(path, aside)
         return _Before(aside, is_damaged=True)
+    heads = {head.slug: head for head in saved.heads}
+    if version >= schema.HEAD:
+        return _Before(saved.path, heads, lasting=_lasting_in(engine))
+    with working.folder(folder()) as private_folder:
+        copy = private_folder / "older.db"
+        sqlite_files.copy_pages(saved.path, copy)
+        with opened(copy) as older:
+            schema.upgrade(older)
+            return _Before(saved.path, heads, lasting=_lasting_in(older))
+
+
+def _lasting_in(engine: Engine) -> Lasting:
     with database.reading(engine) as session:
-        return _Before(saved.path, {head.slug: head for head in saved.heads}, lasting=lasting(session))
+        return lasting(session)
 
 
 def _is_whole(path: Path) -> bool:
