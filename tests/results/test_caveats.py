@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import random
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ from helpers.reports import new_study, report_of, some_answers
 from helpers.studies import SMALL_RUBRIC, SYSTEMS, add_person, draft_items, full_answers, join, sure
 from openpyxl import load_workbook
 
-from triptych.formats.model import ItemFile
+from triptych.formats.model import ItemFile, TurnDraft
 from triptych.operations import verify
 from triptych.participants.watching import watched
 from triptych.people import accounts, roster
@@ -258,6 +259,24 @@ def test_a_copy_repeats_the_items_that_it_shares(engine, with_items, replaced, n
     assert before == after
     assert after.startswith(f"This study repeats {repeated} items of 1 earlier study; " if repeated else "")
     assert bool(after) == bool(repeated)
+
+
+@pytest.mark.parametrize(("question", "repeated"), [("And tomorrow?", False), ("And today?", True)])
+def test_a_copy_with_other_dialogues_repeats_none(engine, question, repeated):
+    """The same response to another dialogue counted as a shared item, since a dialogue is no text."""
+    first_draft, second_draft = (
+        replace(draft, context_text=None, context_turns=(TurnDraft("user", "Hello"), TurnDraft("user", said)))
+        for draft, said in zip(draft_items(1) * 2, ("And today?", question), strict=True)
+    )
+    file = ItemFile("jsonl", (second_draft,), (), {}, (), SYSTEMS, (), (), ())
+    with database.writing(engine) as session:
+        lead = new_study(session, items=1, annotators=1)[1]
+        plan = lifecycle.StudyPlan(title="Dialogues")
+        first = lifecycle.create_study(session, plan, SMALL_RUBRIC, [first_draft], lead.pseudonym, lead.person_id)
+        lifecycle.set_state(session, first, StudyState.open, lead.pseudonym)
+        study = duplicate(session, first, "Second", lead)
+        amend(session, study, Parts(items=file, replace_items=True), "", lead.pseudonym)
+        assert ("repeated" in listed(session, study)) == repeated
 
 
 def test_a_deleted_draft_was_no_earlier_study(sqlite_engine):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -12,7 +13,7 @@ from sqlmodel import Session
 from triptych import clock
 from triptych.storage import arrivals
 from triptych.storage.events import EventKind
-from triptych.storage.models import Candidate, Event, EventDetail, Item, Membership, Person, Purpose, Role, Study
+from triptych.storage.models import Candidate, Event, EventDetail, Item, Membership, Person, Purpose, Role, Study, Turn
 from triptych.study.persons import Who
 
 
@@ -96,13 +97,23 @@ def _runs_here(session: Session, study: Study) -> EarlierRuns:
 
 def _shared(session: Session, study: Study, others: Sequence[int]) -> Sequence[tuple[int, int]]:
     """(other study, item of this one) wherever the other study has one of the item's responses to the same context."""
-    responses = select(Item.study_id, Item.context, Candidate.sha256).join(Candidate, Candidate.item_id == Item.id)
-    responses = responses.where(Item.purpose == Purpose.main)
-    own = responses.add_columns(Item.id).where(Item.study_id == study.id).subquery()
-    theirs = responses.where(Item.study_id.in_(others)).distinct().subquery()
+    responses = select(Item.study_id, Item.id, Item.context, Candidate.sha256)
+    responses = responses.join(Candidate, Candidate.item_id == Item.id).where(Item.purpose == Purpose.main)
+    own = responses.where(Item.study_id == study.id).subquery()
+    theirs = responses.where(Item.study_id.in_(others)).subquery()
     same = (own.c.sha256 == theirs.c.sha256) & (own.c.context == theirs.c.context)
-    pairs = select(theirs.c.study_id, own.c.id).join(own, same).distinct()
-    return [(other, item) for other, item in session.execute(pairs)]
+    pairs = session.execute(select(theirs.c.study_id, theirs.c.id, own.c.id).join(own, same).distinct()).all()
+    turns = _turns(session, [study.id, *others]) if pairs else {}
+    return [(other, item) for other, original, item in pairs if turns.get(original) == turns.get(item)]
+
+
+def _turns(session: Session, studies: Sequence[int]) -> dict[int, list[tuple[str, str]]]:
+    """Item → speakers and texts of its context, where that is a dialogue."""
+    turns = select(Turn.item_id, Turn.speaker, Turn.text).join(Item, Item.id == Turn.item_id)
+    dialogues: dict[int, list[tuple[str, str]]] = defaultdict(list)
+    for item, speaker, text in session.execute(turns.where(Item.study_id.in_(studies)).order_by(Turn.position)):
+        dialogues[item].append((speaker, text))
+    return dialogues
 
 
 def blind_originals(session: Session, study: Study, who: Who) -> Sequence[Study]:
