@@ -22,7 +22,7 @@ from triptych.stats.undefined import Undefined
 D = TypeVar("D", bound=TestedDifference)
 MAX_LISTED = 3  # pairs in a sentence
 MAX_ORDERED = 5  # systems whose order is given pair by pair
-END_GAP = 0.1  # of two groups' shares of answers at an end of the scale, from which severity may explain more
+END_GAP = 10  # percentage points between two groups' answers at an end of the scale, from which severity is named
 NOT_COMPARABLE = "Shares cannot be compared, as systems were shown in sets of different size."
 APPLIES_HERE = "applies to these annotators only: there are too few to generalise."
 EXPLORATORY = "Exploratory: other criteria were declared before launch."
@@ -129,24 +129,25 @@ def _group_sentence(analysis: StudyAnalysis, of: GroupDifference) -> str:
 
 
 def _severity(analysis: StudyAnalysis, of: GroupDifference) -> str:
-    """Where the group with the smaller difference has more answers at an end of the scale, which makes it smaller."""
+    """Where the group with the smaller difference has more answers at an end than the other has at either."""
     smaller, larger = sorted(_inside(analysis, of), key=lambda each: each.distance)
     if smaller.higher != larger.higher and (smaller.clear or smaller.clear_here):
         return ""
     ratings = analysis.ratings_of(of.criterion)
     group_of = np.array([analysis.groups.get(name, "") for name in analysis.people_names])[ratings.annotator]
     rated = ~np.isnan(ratings.number)
-    for end, value in zip(("lowest", "highest"), ratings.variable.ends, strict=True):
-        share, other = (
-            float(np.mean(ratings.number[rated & (group_of == each.group)] == value)) for each in (smaller, larger)
-        )
-        if share - other >= END_GAP:
-            return (
-                f"{100 * share:.0f} % of the answers in {smaller.group} and {100 * other:.0f} % in {larger.group} have "
-                f"the {end} possible value: differences are smaller near an end of the scale, so severity alone may "
-                "explain this."
-            )
-    return ""
+    of_smaller, of_larger = (
+        [100 * float(np.mean(ratings.number[rated & (group_of == each.group)] == end)) for end in ratings.variable.ends]
+        for each in (smaller, larger)
+    )
+    at = int(np.argmax(of_smaller))
+    if of_smaller[at] - max(of_larger) < END_GAP:
+        return ""
+    return (
+        f"{of_smaller[at]:.0f} % of the answers in {smaller.group} and {of_larger[at]:.0f} % in {larger.group} have "
+        f"the {('lowest', 'highest')[at]} possible value: differences are smaller near an end of the scale, so "
+        "severity alone may explain this."
+    )
 
 
 def _inside(analysis: StudyAnalysis, of: GroupDifference) -> list[GroupDifference]:
