@@ -126,7 +126,8 @@ def _data_files(files: Mapping[str, bytes], paths: Sequence[Json], into: Gatheri
         return
     readable = (name for name in files if PurePosixPath(name).suffix.lstrip(".").casefold() in READERS)
     parts_of = {name: PurePosixPath(name).parts for name in readable}
-    named_files = (_file_at(PurePosixPath(path).parts, parts_of) for path in paths if isinstance(path, str))
+    distinct = dict.fromkeys(path for path in paths if isinstance(path, str))
+    named_files = (_file_at(PurePosixPath(path).parts, parts_of) for path in distinct)
     yield from dict.fromkeys(name for name in named_files if name is not None)
 
 
