@@ -5,16 +5,32 @@ Some kilobytes took minutes to hours; Python holds the interpreter, so all annot
 
 from __future__ import annotations
 
+import io
+import json
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import PurePosixPath
+from unittest.mock import Mock
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from openpyxl import Workbook
 
-from triptych.formats.ratings import read_ratings
-from triptych.formats.ratings.model import FinishedRatings, RaterKind
+from triptych.errors import ImportRefused
+from triptych.formats import read_items
+from triptych.formats.ratings import argilla, label_studio, potato, read_ratings
+from triptych.formats.ratings.controls import Fields, explains
+from triptych.formats.ratings.model import FinishedRatings, Gathering, RaterKind
 from triptych.formats.ratings.proposal import propose
+from triptych.formats.readers import MAX_COLUMN_NAME
 
 MANY = 500
 LONG = "item_id,system,annotator,criterion,value\n"
+RATING = {"item_id": "i", "system": "s", "annotator": "anna", "criterion": "c", "value": "4"}
+ITEM = {"item_id": "i", "context": "Hi.", "cand:s": "Ho.", "cand:t": "Hey."}
+
+Row = dict[str, str]
 
 
 class CountedName(str):
@@ -47,3 +63,89 @@ def test_a_rubric_is_proposed_without_comparing_all_judges(of_people):
 
     assert len(criterion.values) == MANY
     assert CountedName.uses <= 50 * MANY
+
+
+def as_csv(row: Row, rows: int) -> bytes:
+    return "\n".join([",".join(row), *[",".join(row.values())] * rows]).encode()
+
+
+def as_json(row: Row, rows: int) -> bytes:
+    return json.dumps([row] * rows).encode()
+
+
+def as_parquet(row: Row, rows: int) -> bytes:
+    made = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist([row] * rows), made)
+    return made.getvalue()
+
+
+def as_xlsx(row: Row, rows: int) -> bytes:
+    made, book = io.BytesIO(), Workbook()
+    for cells in (list(row), *[list(row.values())] * rows):
+        book.active.append(cells)
+    book.save(made)
+    return made.getvalue()
+
+
+FILES = {"csv": as_csv, "json": as_json, "parquet": as_parquet, "xlsx": as_xlsx}
+
+
+@pytest.mark.parametrize(("row", "read"), [(RATING, read_ratings), (ITEM, read_items)], ids=["ratings", "items"])
+@pytest.mark.parametrize("ending", FILES)
+def test_a_long_name_of_a_column_is_refused(ending: str, row: Row, read: Callable[[bytes, str], object]):
+    refusal = r"^The column or field 'n{30}…' has a name of 1,001 characters; at most 1,000 can be read\. Shorten it\.$"
+    with pytest.raises(ImportRefused, match=refusal):
+        read(FILES[ending](row | {"n" * (MAX_COLUMN_NAME + 1): "1"}, 2), f"x.{ending}")
+    read(FILES[ending](row | {"n" * MAX_COLUMN_NAME: "1"}, 2), f"x.{ending}")
+
+
+def test_keys_of_a_single_object_may_be_texts():
+    file = read_ratings(json.dumps({text * 600: {"anna": 4, "ben": 2} for text in ("Hi", "Ho")}).encode(), "x.json")
+    assert sorted({len(rating.item) for rating in file.ratings}) == [1200]
+
+
+def test_names_of_fields_in_parquet_count_in_each_row():
+    column = [{"n" * 10**6: 1}] * 300
+    made = io.BytesIO()
+    pq.write_table(pa.table({**{name: [value] * 300 for name, value in RATING.items()}, "more": column}), made)
+    with pytest.raises(ImportRefused, match="The file holds more than 200 MB when unpacked"):
+        read_ratings(made.getvalue(), "x.parquet")
+
+
+def test_a_label_studio_table_reads_each_name_once(monkeypatch):
+    names = [f"c{n}" for n in range(20)]
+    rows = [f"{n},anna,1{',3' * len(names)}\n" for n in range(100)]
+    counted = {name: Mock(wraps=getattr(label_studio, name)) for name in ("is_field", "explains")}
+    for name, function in counted.items():
+        monkeypatch.setattr(label_studio, name, function)
+
+    file = read_ratings(f"annotation_id,annotator,lead_time,{','.join(names)}\n{''.join(rows)}".encode(), "x.csv")
+
+    assert len(file.ratings) == len(names) * len(rows)
+    assert all(0 < function.call_count <= 3 * len(names) for function in counted.values())
+
+
+def test_an_argilla_question_is_placed_once_per_record(monkeypatch):
+    answers = [{"user_id": f"u{n}", "value": "4", "status": "submitted"} for n in range(MANY)]
+    record = {"id": "1", "fields": {"text": "Hi."}, "responses": {"c": answers, "c_why": answers}}
+    place, counted = Mock(wraps=Fields("1", {}, {}).place), Mock(wraps=explains)
+    monkeypatch.setattr(Fields, "place", place)
+    monkeypatch.setattr(argilla, "explains", counted)
+
+    file = read_ratings(json.dumps([record]).encode(), "x.json")
+
+    assert (file.format, len(file.ratings), len(file.notes)) == ("Argilla", MANY, MANY)
+    assert place.call_count <= 10
+    assert counted.call_count <= 10
+
+
+def test_a_path_that_a_potato_project_repeats_is_read_once(monkeypatch):
+    config = {"annotation_schemes": [], "data_files": ["a/b.csv"] * potato.MAX_DATA_FILES}
+    counted = Mock(wraps=PurePosixPath)
+    monkeypatch.setattr(potato, "PurePosixPath", counted)
+
+    files = {"a/b.csv": b"id,text\nk1,x\n", "config.yaml": json.dumps(config).encode()}
+    project = potato.read_project(files, Gathering("p.zip", "Potato project"))
+
+    assert list(project.fields) == ["k1"]
+    assert counted.call_count <= 10

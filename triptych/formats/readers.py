@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from triptych.errors import ImportRefused
 from triptych.formats.decode import refuse_other_content
@@ -15,6 +15,7 @@ from triptych.formats.task_files import unpacked
 
 Reader = Callable[[bytes, Contents, ReadOptions, Findings], Source]
 BINARY = ("xlsx", "parquet")
+MAX_COLUMN_NAME = 1_000  # characters: a name is read in each row
 
 
 def _read_workbook(data: bytes, contents: Contents, options: ReadOptions, findings: Findings) -> Source:
@@ -61,4 +62,17 @@ def read_source(data: bytes, filename: str, contents: Contents, options: ReadOpt
         )
     if ending not in BINARY:
         refuse_other_content(data)
-    return READERS[ending](data, contents, options, findings)
+    source = READERS[ending](data, contents, options, findings)
+    if len(source.records) > 1:  # the keys of a single object may be texts
+        _refuse_long_names(source.columns)
+    return source
+
+
+def _refuse_long_names(columns: Sequence[str]) -> None:
+    """Raise ImportRefused for the name of a column or field that would take long to read in each row."""
+    for name in columns:
+        if len(name) > MAX_COLUMN_NAME:
+            raise ImportRefused(
+                f"The column or field '{name[:30]}…' has a name of {len(name):,} characters; at most "
+                f"{MAX_COLUMN_NAME:,} can be read. Shorten it."
+            )

@@ -57,7 +57,7 @@ def _refuse_repeated(columns: Sequence[str]) -> None:
 
 
 def _bytes_of(values: Any) -> int:
-    """How many bytes the values of an Arrow array take when each row has its own copy of a text."""
+    """How many bytes the values of an Arrow array take when each row has its own copy of a text and of names."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -65,7 +65,7 @@ def _bytes_of(values: Any) -> int:
     if pa.types.is_dictionary(kind):
         return pc.sum(pc.take(pc.binary_length(values.dictionary), values.indices)).as_py() or 0
     if pa.types.is_struct(kind):
-        return sum(map(_bytes_of, values.flatten()))
+        return len(values) * sum(len(field.name) for field in kind) + sum(map(_bytes_of, values.flatten()))
     if pa.types.is_map(kind):
         return _bytes_of(values.keys) + _bytes_of(values.items)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):

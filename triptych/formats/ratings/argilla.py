@@ -7,7 +7,7 @@ discarded or are drafts are left out. Suggestions are the ratings of a judge. Th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from triptych.formats.layout import simple
 from triptych.formats.model import Json, JsonObject, Record, Source
@@ -18,6 +18,24 @@ DROPPED = ("discarded", "draft")
 NOT_SUBMITTED = "{n} discarded or draft response(s) are left out."
 SPLIT_KEY = ".responses"
 RANKED = "{n} ranking(s) are left out: rankings are not supported."
+
+
+@dataclass(frozen=True)
+class PlacedQuestion:
+    """A question of a record, read once, however many answers it has. of_span: result of `Fields.of_span`.
+
+    explains: whether it asks for the explanation of another answer.
+    """
+
+    name: str
+    criterion: str
+    system: str | None
+    of_span: tuple[bool, str | None]
+    explains: bool
+
+    @staticmethod
+    def of(name: str, fields: Fields, explains: bool = False) -> PlacedQuestion:
+        return PlacedQuestion(name, *fields.place(name), fields.of_span(name), explains)
 
 
 def fits(columns: frozenset[str]) -> bool:
@@ -38,17 +56,20 @@ def read(source: Source, into: Gathering) -> None:
             shown, meta if isinstance(meta, dict) else {}, named(values.get("id")) or str(record.row), record.row, into
         )
         responses = list(_responses(record, into) if nested else _flat(record, into))
-        asked = {question for question, *_ in responses}
-        for question, annotator, value, status in responses:
+        names = {question for question, *_ in responses}
+        asked = {name: PlacedQuestion.of(name, fields, explains(name, names)) for name in names}
+        for name, annotator, value, status in responses:
+            question = asked[name]
             if status in DROPPED:
                 into.findings.tally(NOT_SUBMITTED)
-            elif annotator and explains(question, asked):
-                criterion, system = fields.place(question)
-                into.note(Unit(fields.item, system, annotator, into.kind, record.row), criterion, value)
+            elif annotator and question.explains:
+                unit = Unit(fields.item, question.system, annotator, into.kind, record.row)
+                into.note(unit, question.criterion, value)
             else:
-                _answer(fields, question, (annotator, into.kind), value, record.row, into)
-        for question, agent, value in _suggestions(record, into):
-            _answer(fields, question, (agent or "suggestion", "judge"), value, record.row, into)
+                _answer(fields.item, question, (annotator, into.kind), value, record.row, into)
+        for name, agent, value in _suggestions(record, into):
+            question = PlacedQuestion.of(name, fields)
+            _answer(fields.item, question, (agent or "suggestion", "judge"), value, record.row, into)
 
 
 def _meaning(name: str) -> str:
@@ -94,24 +115,24 @@ def _suggestions(record: Record, into: Gathering) -> Iterator[tuple[str, str, Js
 
 
 def _answer(
-    fields: Fields, question: str, rater: tuple[str, RaterKind], value: Json, row: int, into: Gathering
+    item: str, question: PlacedQuestion, rater: tuple[str, RaterKind], value: Json, row: int, into: Gathering
 ) -> None:
     """One answer: a value, one label in a list, or spans."""
-    criterion, system = fields.place(question)
+    criterion = question.criterion
     annotator, kind = rater
     if not annotator:
-        into.findings.error("a response has no annotator.", row, question)
+        into.findings.error("a response has no annotator.", row, question.name)
         return
-    unit = Unit(fields.item, system, annotator, kind, row)
+    unit = Unit(item, question.system, annotator, kind, row)
     if not isinstance(value, list):
         into.rate(unit, criterion, value)
     elif all(isinstance(part, dict) and "start" in part for part in value):
-        is_known, system = fields.of_span(question)
+        is_known, system = question.of_span
         if not is_known:
             into.findings.error("a span does not name its response.", row, criterion)
             return
         for span in value:
-            _span(replace(unit, system=system), criterion, into.mapped(span, row, question), into)
+            _span(replace(unit, system=system), criterion, into.mapped(span, row, question.name), into)
     elif all(isinstance(part, dict) for part in value):
         into.findings.tally(RANKED)
     else:

@@ -133,13 +133,16 @@ def fits_table(columns: frozenset[str]) -> bool:
 
 def read_table(source: Source, into: Gathering) -> None:
     """Ratings, highlights and texts of every row."""
-    controls = [name for name in source.columns if name not in (*OWN, "annotation_id") and not is_field(simple(name))]
+    of_task = [name for name in source.columns if is_field(simple(name))]
+    controls = [name for name in source.columns if name not in (*OWN, "annotation_id", *of_task)]
+    asked = frozenset(controls)
+    explaining = {name for name in controls if explains(name, asked)}
     into.recognised |= {name: words for name, words in OWN.items() if name in source.columns}
-    into.recognised |= {name: "context, candidate or system" for name in source.columns if is_field(simple(name))}
+    into.recognised |= dict.fromkeys(of_task, "context, candidate or system")
     into.recognised |= {name: f"control '{name}'" for name in controls}
     for record in source.records:
         values, row = record.values, record.row
-        shown = {name: value for name, value in values.items() if is_field(simple(name))}
+        shown = {name: values[name] for name in of_task if name in values}
         fields = read_fields(shown, {}, named(values.get("id")) or str(row), row, into)
         annotator = named(values.get(WHO)) or named(values["annotator"])
         if not annotator:
@@ -150,7 +153,7 @@ def read_table(source: Source, into: Gathering) -> None:
             criterion, system = fields.place(name)
             unit = Unit(fields.item, system, annotator, into.kind, row, at, seconds, part=str(row))
             value = json_in(values.get(name))
-            if explains(name, controls) or (isinstance(value, dict) and "text" in value):
+            if name in explaining or (isinstance(value, dict) and "text" in value):
                 into.note(unit, criterion, value["text"] if isinstance(value, dict) else value)
             else:
                 _answer(unit, criterion, value, fields.of_span(name), into)
