@@ -1,4 +1,4 @@
-"""Files of ratings with very many judges, or with names of a megabyte, which are not read again for each row.
+"""Files of ratings with names of a megabyte, which are not read again for each row.
 
 Some kilobytes took minutes to hours; Python holds the interpreter, so all annotators would wait.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import PurePosixPath
 from unittest.mock import Mock
 
@@ -21,48 +20,14 @@ from triptych.errors import ImportRefused
 from triptych.formats import read_items
 from triptych.formats.ratings import argilla, label_studio, potato, read_ratings
 from triptych.formats.ratings.controls import Fields, explains
-from triptych.formats.ratings.model import FinishedRatings, Gathering, RaterKind
-from triptych.formats.ratings.proposal import propose
+from triptych.formats.ratings.model import Gathering
 from triptych.formats.readers import MAX_COLUMN_NAME
 
 MANY = 500
-LONG = "item_id,system,annotator,criterion,value\n"
 RATING = {"item_id": "i", "system": "s", "annotator": "anna", "criterion": "c", "value": "4"}
 ITEM = {"item_id": "i", "context": "Hi.", "cand:s": "Ho.", "cand:t": "Hey."}
 
 Row = dict[str, str]
-
-
-class CountedName(str):
-    """A name or value that counts how often it is looked up or compared."""
-
-    __slots__ = ()
-    uses = 0
-
-    def __hash__(self) -> int:
-        CountedName.uses += 1
-        return str.__hash__(self)
-
-    def __eq__(self, other: object) -> bool:
-        CountedName.uses += 1
-        return str.__eq__(self, other)
-
-
-def table(rows: list[str], kind: RaterKind = "human") -> FinishedRatings:
-    return read_ratings((LONG + "".join(rows)).encode(), "ratings.csv", kind)
-
-
-@pytest.mark.parametrize("of_people", [[], ["i,s,anna,c,4\n"]], ids=["judges alone", "judges beside a person"])
-def test_a_rubric_is_proposed_without_comparing_all_judges(of_people):
-    people = table(of_people).ratings if of_people else []
-    scores = table([f"i,s,j{n},c,v{n}\n" for n in range(MANY)], "judge").ratings
-    counted = [replace(r, annotator=CountedName(r.annotator), value=CountedName(r.value)) for r in scores]
-    CountedName.uses = 0
-
-    *_, criterion = propose([*people, *counted])
-
-    assert len(criterion.values) == MANY
-    assert CountedName.uses <= 50 * MANY
 
 
 def as_csv(row: Row, rows: int) -> bytes:
