@@ -166,7 +166,7 @@ def test_camps_do_not_depend_on_the_order_of_rows(seed: int) -> None:
 def test_severity_at_the_ends_of_a_scale_makes_no_camps() -> None:
     """Everybody sees the same; four annotators rate three points of five higher than the others."""
     hints = 0
-    for seed in range(12):
+    for seed in range(5):
         random = np.random.default_rng(seed)
         item, annotator, system = (part.ravel() for part in np.meshgrid(np.arange(60), np.arange(8), np.arange(3)))
         latent = random.normal(0, 1.2, (60, 3))[item, system] + 3 * (annotator % 2) + random.normal(0, 0.6, len(item))
