@@ -326,8 +326,8 @@ def _two_camps(analysis: StudyAnalysis, hint: Hint, first: str) -> str:
         return f"Annotators may form two camps with different preferences: {camps}. {BY_CHANCE}"
     inside, across = (written(mean or 0.0, "number") for mean in (hint.camps.inside, hint.camps.across))
     return (
-        f"{analysis.title(hint.criterion)}: annotators may form two camps that agree more within (mean correlation "
-        f"{inside}) than across ({across}): {camps}. {BY_CHANCE}"
+        f"{analysis.title(hint.criterion)}: annotators may form two camps that agree more within ({inside} of the "
+        f"largest possible correlation, on average) than across ({across}): {camps}. {BY_CHANCE}"
     )
 
 
