@@ -43,7 +43,7 @@ def test_lists_beside_each_other_are_joined_in_few_lookups():
     place = f"{levels.POSITION} 1"
     rows, more = ([{place: CountedPlace(f"#{n}"), name: 1} for n in range(MANY)] for name in ("fluency", "adequacy"))
 
-    joined = levels._joined(rows, more, {place: None})
+    joined = levels._joined([rows, more], {place: None})
 
     assert [sorted(row) for row in joined] == [["adequacy", "fluency", place]] * MANY
     assert CountedPlace.lookups <= 10 * MANY

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import tracemalloc
 import zipfile
 from dataclasses import replace
@@ -20,8 +21,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from triptych.errors import ImportRefused
-from triptych.formats.model import Findings, TurnDraft
+from triptych.formats.model import Findings, Record, Source, TurnDraft
 from triptych.formats.ratings import archives, model, read_files, read_ratings, spans
+from triptych.formats.ratings.levels import flattened
 from triptych.formats.ratings.model import FinishedRatings, ImportedHighlight
 from triptych.formats.ratings.proposal import as_yaml, distinct_keys, propose
 from triptych.formats.ratings.sources import RATINGS
@@ -388,6 +390,27 @@ def test_a_wide_table_has_a_million_cells_for_ratings(cell: str):
 def test_nested_fields_make_a_table_of_limited_size(fields: dict[str, Any], sentence: str):
     with pytest.raises(ImportRefused, match=sentence):
         records({"item_id": "i", **fields})
+
+
+RAGGED = st.recursive(st.just("x"), lambda inner: st.lists(inner, min_size=1, max_size=3), max_leaves=6)
+
+
+def with_places(nested: Any, place: str = "") -> Any:
+    """The same lists, with each text's place in them as its text: [["#1#1", "#1#2"], "#2"]."""
+    return place if isinstance(nested, str) else [with_places(part, f"{place}#{n}") for n, part in enumerate(nested, 1)]
+
+
+@given(st.lists(st.lists(RAGGED, min_size=1, max_size=3).map(with_places), min_size=2, max_size=3))
+def test_ragged_lists_side_by_side_lose_no_value(fields: list[Any]):
+    values: dict[str, Any] = {f"f{n}": field for n, field in enumerate(fields)}
+    rows = [
+        row.values for row in flattened(Source("JSON", tuple(values), (Record(1, values),), False), "x.json").records
+    ]
+    for name, field in values.items():
+        cells = {str(row[name]): row for row in rows if name in row}
+        assert cells.keys() == set(re.findall("[#0-9]+", json.dumps(field)))
+        for cell, row in cells.items():
+            assert "".join(str(row[f"position {depth}"]) for depth in range(1, 1 + cell.count("#"))) == cell
 
 
 def test_a_zip_has_a_limit_of_cells():

@@ -19,6 +19,7 @@ from triptych.formats.model import CELLS_PER_LINE, MAX_COLUMNS, MAX_ROWS, Json, 
 
 MAX_CELLS = CELLS_PER_LINE * MAX_ROWS
 LINE, FOLDER, VALUE, LEVEL, POSITION = "line", "folder", "value", "level", "position"
+Place = frozenset[tuple[str, str]]
 TURNS = {*CONTEXT_NAMES, *TEXT_NAMES, *META_NAMES, "reasons", "turns"}
 
 
@@ -120,19 +121,29 @@ def _beside(tables: list[list[JsonObject]], levels: dict[str, None]) -> list[Jso
     _refuse_many_cells(max(len(columns), len(tables)), sum(map(len, tables)))
     lists = [table for table in tables if len(table) > 1 or levels.keys() & table[0]]
     constants = {name: value for table in tables if table not in lists for name, value in table[0].items()}
-    rows: list[JsonObject] = []
-    for table in sorted(lists, key=len, reverse=True):
-        rows = _joined(rows, table, levels)
-    return [{**constants, **row} for row in rows] or [constants]
+    return [{**constants, **row} for row in _joined(lists, levels)] or [constants]
 
 
-def _joined(rows: list[JsonObject], more: list[JsonObject], levels: dict[str, None]) -> list[JsonObject]:
-    """Every row joined with the row at the same levels in `more`; rows without a partner remain separate."""
-    shared = tuple(level for level in levels if rows and more and level in rows[0] and level in more[0])
-    if not shared:
-        return rows + more
-    partners = {tuple(row.get(level) for level in shared): row for row in more}
-    met = [tuple(row.get(level) for level in shared) for row in rows]
-    keys = set(met)
-    alone = [row for key, row in partners.items() if key not in keys]
-    return [{**row, **partners.get(key, {})} for key, row in zip(met, rows, strict=True)] + alone
+def _joined(tables: list[list[JsonObject]], levels: dict[str, None]) -> list[JsonObject]:
+    """Rows of the same place become one; rows of a place outside of others are repeated in these."""
+    at: dict[Place, JsonObject] = {}
+    for table in sorted(tables, key=len, reverse=True):
+        for row in table:
+            at.setdefault(_place(row, levels), {}).update(row)
+    of_names: dict[frozenset[str], list[Place]] = {}
+    for place in at:
+        of_names.setdefault(frozenset(name for name, _ in place), []).append(place)
+    outer: set[Place] = set()
+    for names, places in of_names.items():
+        for fewer in (some for some in of_names if some < names):
+            for place in places:
+                part = frozenset(step for step in place if step[0] in fewer)
+                if part in at:
+                    outer.add(part)
+                    at[place] = {**at[part], **at[place]}
+    return [row for place, row in at.items() if place not in outer]
+
+
+def _place(row: JsonObject, levels: dict[str, None]) -> Place:
+    """(level, position) of each level of a row; a field of another record may have a level's name, and any value."""
+    return frozenset((name, at) for name in levels.keys() & row.keys() if isinstance(at := row[name], str))
