@@ -112,7 +112,7 @@ def test_three_columns_of_one_name_are_three_systems() -> None:
         ("no_header.csv", "looks like data, not like a header: 'r1'"),
         ("empty.csv", "The file is empty"),
         ("header_only.csv", "no rows below"),
-        ("deep_nesting.json", "nested more than 50 levels"),
+        ("deep_nesting.json", "nested more than 16 levels"),
     ],
 )
 def test_a_file_without_items_is_refused_with_a_reason(name: str, words: str) -> None:

@@ -419,6 +419,13 @@ def test_a_zip_has_a_limit_of_cells():
         read_files(zipped(**{"a.csv": half, "b.csv": half}), "x.zip")
 
 
+def test_a_zip_has_a_limit_of_parts_in_json(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(archives, "MAX_PARTS", 20)
+    of = {f"{name}.json": json.dumps([{"annotator": name, "item_id": "i", "s": [[]] * 9}]) for name in ("anna", "bert")}
+    with pytest.raises(ImportRefused, match="The JSON files in the zip have more than 20 parts; split it"):
+        read_files(zipped(**of), "x.zip")
+
+
 def test_commas_of_an_export_in_json_are_no_cells(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(archives, "RATINGS", replace(RATINGS, most_lines=1))
     files = {"ratings.csv": LONG + "1,m,w,c,4\n", "events.json": b"[" + b"0," * 1_000 + b"0]"}

@@ -23,7 +23,7 @@ from triptych.formats.model import (
 from triptych.formats.task_files import is_campaign, is_task, segments
 from triptych.formats.values import NotFinite, NumberText, kind_of
 
-MAX_DEPTH = 50
+MAX_DEPTH = 16
 MAX_PARTS = 1_000_000
 MAX_BAD_LINES = 1_000
 OBJECT_EXAMPLE = '{"item_id": "1", "context": "…", "candidates": {"model-a": "…", "model-b": "…"}}'
@@ -45,7 +45,7 @@ def read_json(data: bytes, contents: Contents, options: ReadOptions, findings: F
     text = decode(data)
     if not text.strip():
         raise ImportRefused(f"The file is empty. Each line must contain one item, for example: {OBJECT_EXAMPLE}")
-    if text.count("{") + text.count("[") + text.count(",") > MAX_PARTS:
+    if number_of_parts(data) > MAX_PARTS:
         raise ImportRefused(f"The file has more than {MAX_PARTS:,} parts; split it.")
     if text.count("\n") > MAX_ROWS:
         raise ImportRefused(f"The file has more than {MAX_ROWS:,} lines; split it.")
@@ -62,6 +62,11 @@ def read_json(data: bytes, contents: Contents, options: ReadOptions, findings: F
     if len(columns) > MAX_COLUMNS:
         raise ImportRefused(f"The items have {len(columns):,} different fields; at most {MAX_COLUMNS} can be read.")
     return Source(kind, columns, tuple(records), tabular=False)
+
+
+def number_of_parts(data: bytes) -> int:
+    """At least as many as a JSON file holds objects, lists and values."""
+    return sum(map(data.count, (b"{", b"[", b",")))
 
 
 def _parse(text: str) -> Json:

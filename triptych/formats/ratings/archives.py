@@ -16,6 +16,7 @@ from typing import TypeVar
 from triptych.errors import ImportRefused, NothingToImport
 from triptych.formats import read_items
 from triptych.formats.decode import UnconfirmedEncoding, decode, recoded, refuse_other_content
+from triptych.formats.json_files import number_of_parts
 from triptych.formats.model import MAX_UPLOAD, Problem
 from triptych.formats.ratings import potato
 from triptych.formats.ratings.model import MAX_RATINGS, FinishedRatings, Gathering, RaterKind
@@ -29,6 +30,7 @@ MAX_FILES = 2_000
 MAX_NAMED = 10
 MAX_INFLATED = 100 * 2**20
 DELIMITED = ("csv", "tsv", "txt")
+JSON, MAX_PARTS = ("json", "jsonl", "ndjson"), 4_000_000  # empty lists, which are no ratings, take a minute
 DELIMITERS_IN_BYTES = tuple(map(str.encode, DELIMITERS))
 PACKED, MAX_PACKED = ("parquet", "xlsx"), 20  # files that are themselves compressed, and their maximum number
 TABLES, ITEMS, CODEBOOK = ("ratings", "highlights", "tasks", "records"), "items", "codebook"
@@ -58,6 +60,7 @@ def read_archive(data: bytes, filename: str, kind: RaterKind, read: Reader) -> t
     if not chosen:
         raise ImportRefused(NOTHING)
     _refuse_many_packed(chosen)
+    _refuse_many_parts(files[name] for name in chosen if _ending(name) in JSON)
     results = _read_all({name: partial(read, files[name], name, kind) for name in chosen})
     if items and results[0].format == "Table of ratings":
         _add_items(results[0], files, items[0])
@@ -78,6 +81,11 @@ def _refuse_many_packed(names: Iterable[str]) -> None:
     packed = sum(_ending(name) in PACKED for name in names)
     if packed > MAX_PACKED:
         raise ImportRefused(f"The zip holds {packed} Parquet files or workbooks; at most {MAX_PACKED} can be read.")
+
+
+def _refuse_many_parts(contents: Iterable[bytes]) -> None:
+    if sum(map(number_of_parts, contents)) > MAX_PARTS:
+        raise ImportRefused(f"The JSON files in the zip have more than {MAX_PARTS:,} parts; split it.")
 
 
 def _read_all(readers: Mapping[str, Callable[[], FinishedRatings]]) -> list[FinishedRatings]:
