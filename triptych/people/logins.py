@@ -72,7 +72,7 @@ def refuse_if_changed(session: Session, person: Person) -> None:
     """Raises NotAllowed if the person's passcode or identity was changed since they were read; a change then waits."""
     ways_in = select(Person.passcode_hash, Person.identity).where(Person.id == person.id)
     if session.execute(ways_in.with_for_update(key_share=True)).first() != (person.passcode_hash, person.identity):
-        raise NotAllowed("This way to sign in was changed a moment ago. Please sign in again.")
+        raise NotAllowed(_("This way to sign in was changed a moment ago. Please sign in again."))
 
 
 def use_ticket(session: Session, secret: str, identity: str = "") -> str:
