@@ -14,12 +14,13 @@ from unittest.mock import Mock
 import pytest
 import uvicorn
 from helpers.attackers import ask, cookie, handshake, open_socket, place_of
+from starlette.requests import cookie_parser
 
 from bench.server import Server, running_app
 from bench.world import build_world
 from triptych.web import heads, origins
 from triptych.web.heads import LONGEST_HEAD, LONGEST_SOCKET_MESSAGE, LimitedHttp, LimitedSocket
-from triptych.web.session import COOKIE, cookie_value
+from triptych.web.session import COOKIE, cookie_in, cookie_name, cookie_value
 
 PIECE = b"a" * 2**16
 PIECES = 200
@@ -200,6 +201,21 @@ def test_a_cookie_is_read_without_backslashes(monkeypatch):
     answer = asyncio.run(_until_closed(begin, monkeypatch))
 
     assert signed in answer and b"\\" not in answer
+
+
+NO_TOKEN = b"\t\\" + bytes(range(0x80, 0x100))  # the parser itself refuses other control characters
+
+
+def test_no_other_name_of_a_cookie_is_read_as_ours(monkeypatch):
+    """Another host may set a cookie of another name; `strip` removed a no-break space, and a name was ours."""
+    name = cookie_name(COOKIE, https=True).encode()
+    pieces = [bytes([byte]) + name + b"=theirs" for byte in NO_TOKEN]
+    begin = b"GET / HTTP/1.1\r\n" + HOST + b"Cookie: a=b; " + b"; ".join(pieces) + b"\r\n\r\nGET /"
+
+    answer = asyncio.run(_until_closed(begin, monkeypatch)).decode("latin-1")
+
+    assert answer.count("=theirs") == len(pieces)
+    assert cookie_in(cookie_parser(answer.partition("\r\n\r\n")[2]), https=True) is None
 
 
 HALF_A_HEAD = b"GET /healthz HTTP/1.1\r\n" + HOST + b"X: "
