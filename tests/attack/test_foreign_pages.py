@@ -133,6 +133,15 @@ def test_no_answer_lets_a_foreign_page_read_it(served, path):
     assert "access-control-allow-origin" not in answer.headers
 
 
+@pytest.mark.parametrize("path", ["/export/bench/ratings.csv", "/my-data.json"])
+@pytest.mark.parametrize("site, status", [("cross-site", 401), ("same-site", 401), ("same-origin", 200), ("none", 200)])
+def test_no_foreign_page_learns_whether_a_file_comes(served, path, site, status):
+    """A window that it opens stays blank where a file comes, which shows who is signed in and what they lead."""
+    sent = {**served.lead, "Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+
+    assert ask(served.url, "GET", path, sent).status == status
+
+
 @pytest.mark.parametrize(
     "host",
     ["127.0.0.1:{port}", "localhost:{port}", "127.0.0.1:9999", "localhost", "[::1]:8080", "10.2.3.4", "a.localhost"],

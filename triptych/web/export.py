@@ -21,7 +21,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from triptych.errors import NotAllowed, NotFound, TriptychError
-from triptych.languages.language import _
+from triptych.languages.language import _, message
 from triptych.storage.database import reading, see_one_state
 from triptych.storage.models import Role, Study
 from triptych.storage.unavailable import DatabaseUnavailable
@@ -40,6 +40,7 @@ READ_ONLY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
 Blocks = Callable[[Session, Study], Iterator[bytes]]
 WORKBOOK_NUMBER = re.compile("[0-9]{1,9}")
 AGAIN_SECONDS = 5.0
+NOBODY = message("Sign in first, and open this file from a page of the app.")
 ALL = ("all_downloads", 0)
 _under_way: Counter[tuple[str, int]] = Counter()  # number of downloads by budget and person
 
@@ -93,7 +94,7 @@ def _answer(prepare: Callable[[Request, Session, Study], tuple[str, str, Blocks]
     """
     who = current_login(request)
     if who is None:
-        return refusal(401, "Sign in first.")
+        return refusal(401, NOBODY)
     if who.role != Role.lead:
         return refusal(403, "Only a lead may export data.")
     slug, request.state.who = request.path_params["slug"], who
@@ -175,7 +176,7 @@ def _page(request: Request) -> Response:
 
     who, slug = current_login(request), request.path_params["slug"]
     if who is None:
-        return refusal(401, "Sign in first.")
+        return refusal(401, NOBODY)
     if who.role == Role.annotator:
         return refusal(403, "Only leads and viewers may read reports.")
     sha256 = request.path_params["sha256"]

@@ -23,7 +23,7 @@ from triptych.storage.models import Role
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.web import budgets
-from triptych.web.export import NO_STORE, Download, refusal
+from triptych.web.export import NO_STORE, NOBODY, Download, refusal
 from triptych.web.session import current_login, identity_in, web_engine
 
 FORMS = {
@@ -63,7 +63,7 @@ def _answer(find: FindData, request: Request) -> Response:
     """
     who = current_login(request)
     if who is None:
-        return refusal(401, _("Sign in first."))
+        return refusal(401, _(NOBODY))
     if who.role == Role.viewer:
         return refusal(403, "A viewer can see only the results of a study.")
     if find is _about_member and who.role != Role.lead:

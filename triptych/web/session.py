@@ -144,7 +144,9 @@ def who_holds(cookie: str | None) -> Who | None:
 
 
 def current_login(request: Request) -> Who | None:
-    """The person who sends this request."""
+    """The person who sends this request; None where another site does, which would see whether a file comes."""
+    if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+        return None
     return who_holds(cookie_in(request.cookies, is_https(request)))
 
 
