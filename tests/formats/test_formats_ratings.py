@@ -392,6 +392,15 @@ def test_nested_fields_make_a_table_of_limited_size(fields: dict[str, Any], sent
         records({"item_id": "i", **fields})
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [{"a": {"b": 5}, "a.b": 4}, {"a.b": [3, 4], "a": {"b": [1, 2]}}, {"v": [{"w": [{"y": 3}]}], "v.w": [{"y": 4}]}],
+)
+def test_a_field_that_is_there_twice_is_refused(fields: dict[str, Any]):
+    with pytest.raises(ImportRefused, match="is there twice, once with a dot in a name"):
+        records({"item_id": "i", "system": "s", "annotator": "w", **fields})
+
+
 RAGGED = st.recursive(st.just("x"), lambda inner: st.lists(inner, min_size=1, max_size=3), max_leaves=6)
 
 
@@ -419,9 +428,10 @@ def test_a_zip_has_a_limit_of_cells():
         read_files(zipped(**{"a.csv": half, "b.csv": half}), "x.zip")
 
 
-def test_a_zip_has_a_limit_of_parts_in_json(monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("name", ["ratings.json", "user_state.json"])
+def test_a_zip_has_a_limit_of_parts_in_json(name: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(archives, "MAX_PARTS", 20)
-    of = {f"{name}.json": json.dumps([{"annotator": name, "item_id": "i", "s": [[]] * 9}]) for name in ("anna", "bert")}
+    of = {f"{who}/{name}": json.dumps([{"annotator": who, "item_id": "i", "s": [[]] * 9}]) for who in ("anna", "bert")}
     with pytest.raises(ImportRefused, match="The JSON files in the zip have more than 20 parts; split it"):
         read_files(zipped(**of), "x.zip")
 

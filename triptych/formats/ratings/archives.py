@@ -53,6 +53,7 @@ def read_archive(data: bytes, filename: str, kind: RaterKind, read: Reader) -> t
     files = _members(data)
     if any(potato.is_state(name) for name in files):
         _refuse_many_packed(files)
+        _refuse_many_parts(files, files)
         return (_potato_project(files, filename, kind),)
     chosen, items = _of_stems(files, TABLES), _of_stems(files, (ITEMS,))
     if not chosen and not _of_stems(files, (CODEBOOK,)):
@@ -60,7 +61,7 @@ def read_archive(data: bytes, filename: str, kind: RaterKind, read: Reader) -> t
     if not chosen:
         raise ImportRefused(NOTHING)
     _refuse_many_packed(chosen)
-    _refuse_many_parts(files[name] for name in chosen if _ending(name) in JSON)
+    _refuse_many_parts(files, chosen)
     results = _read_all({name: partial(read, files[name], name, kind) for name in chosen})
     if items and results[0].format == "Table of ratings":
         _add_items(results[0], files, items[0])
@@ -83,8 +84,8 @@ def _refuse_many_packed(names: Iterable[str]) -> None:
         raise ImportRefused(f"The zip holds {packed} Parquet files or workbooks; at most {MAX_PACKED} can be read.")
 
 
-def _refuse_many_parts(contents: Iterable[bytes]) -> None:
-    if sum(map(number_of_parts, contents)) > MAX_PARTS:
+def _refuse_many_parts(files: Files, names: Iterable[str]) -> None:
+    if sum(number_of_parts(files[name]) for name in names if _ending(name) in JSON) > MAX_PARTS:
         raise ImportRefused(f"The JSON files in the zip have more than {MAX_PARTS:,} parts; split it.")
 
 

@@ -9,6 +9,7 @@ Lists of one object that run side by side share their positions, also with such 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
@@ -116,9 +117,12 @@ def _is_map(value: JsonObject) -> bool:
 
 def _beside(tables: list[list[JsonObject]], levels: dict[str, None]) -> list[JsonObject]:
     """The fields of one object as rows: single values are repeated, lists are joined by the levels they share."""
-    columns = {name for table in tables for row in table for name in row}
+    columns = Counter(name for table in tables for name in {name for row in table for name in row})
     # before each constant is repeated in every row; with names like a.b, many tables may share their columns
     _refuse_many_cells(max(len(columns), len(tables)), sum(map(len, tables)))
+    twice = [name for name, times in columns.items() if times > 1 and name not in levels]
+    if twice:
+        raise ImportRefused(f"The field '{twice[0]}' is there twice, once with a dot in a name. Rename one of them.")
     lists = [table for table in tables if len(table) > 1 or levels.keys() & table[0]]
     constants = {name: value for table in tables if table not in lists for name, value in table[0].items()}
     return [{**constants, **row} for row in _joined(lists, levels)] or [constants]
