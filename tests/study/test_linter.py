@@ -327,8 +327,8 @@ def test_a_name_that_is_a_common_word_is_passed_over(sqlite_engine) -> None:
 def test_a_systems_name_in_texts_around_items_is_reported(sqlite_engine, title, rubric, settings, section, place):
     """Annotators would know that the system takes part; the checklist looked at the items only."""
     with Session(sqlite_engine) as session:
-        study = lifecycle.create_study(session, lifecycle.StudyPlan(title=title), SMALL_RUBRIC + rubric, sound(), "L-1")
-        study.settings = settings
+        study = lifecycle.create_study(session, lifecycle.StudyPlan(title="S"), SMALL_RUBRIC + rubric, sound(), "L-1")
+        study.title, study.settings = title, settings
 
         (point,) = (point for point in checklist.points(session, study) if "name of a system is" in point.text)
 
@@ -336,6 +336,18 @@ def test_a_systems_name_in_texts_around_items_is_reported(sqlite_engine, title, 
         assert point.text == f"The name of a system is in the {place}."
         study.settings = {**study.settings, "common_names": [mark_of("sys-a")]}
         assert not [point for point in checklist.points(session, study) if "name of a system is" in point.text]
+
+
+def test_a_systems_name_in_the_short_name_stays_reported(sqlite_engine) -> None:
+    """A title was changed as the checklist advised; its name stayed in the address of every annotator's page."""
+    with Session(sqlite_engine) as session:
+        plan = lifecycle.StudyPlan(title="Is Sys-A better?")
+        study = lifecycle.create_study(session, plan, SMALL_RUBRIC, sound(), "L-1")
+        study.title = "Which is better?"
+
+        (point,) = (point for point in checklist.points(session, study) if "name of a system is" in point.text)
+
+        assert point.text == "The name of a system is in the study's short name."
 
 
 @pytest.mark.parametrize(

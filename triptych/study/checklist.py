@@ -141,6 +141,10 @@ def _named(draft: _Draft) -> Iterator[CheckPoint]:
             text = f"The name of a system is in the {place}."
             advice = "Annotators read it. Leave the name out, unless it is an ordinary word there."
             yield CheckPoint(section, Mark.doubtful, text, advice)
+    if systems_named(draft.study.slug, draft.names):
+        text = "The name of a system is in the study's short name."
+        advice = "Annotators read it in the address. Create the study again with another title, unless it is a word."
+        yield CheckPoint(SetupSection.study, Mark.doubtful, text, advice)
 
 
 def _rubric(draft: _Draft) -> Iterator[CheckPoint]:
