@@ -13,8 +13,9 @@ from unittest.mock import Mock
 
 import pytest
 import uvicorn
-from helpers.attackers import ask, cookie, handshake, open_socket, place_of
+from helpers.attackers import ask, close_code, cookie, handshake, open_socket, place_of
 from starlette.requests import cookie_parser
+from websockets.frames import CloseCode
 
 from bench.server import Server, running_app
 from bench.world import build_world
@@ -216,6 +217,22 @@ def test_no_other_name_of_a_cookie_is_read_as_ours(monkeypatch):
 
     assert answer.count("=theirs") == len(pieces)
     assert cookie_in(cookie_parser(answer.partition("\r\n\r\n")[2]), https=True) is None
+
+
+def test_no_stranger_has_uvicorn_write_errors(server):
+    """It wrote a trace for each answer that nobody reads any more, and for each text that is no UTF-8."""
+    request = b"GET /nothing HTTP/1.1\r\n" + HOST + b"\r\n"
+    text_and_close = bytes.fromhex("81 82 00000000 ffff  88 82 00000000 03e8")
+    for _ in range(100):
+        with socket.create_connection(place_of(server.url), timeout=20) as connection:
+            connection.sendall(request * 2)
+    for _ in range(5):
+        with open_socket(server.url, {"Origin": server.url}) as connection:
+            connection.sendall(text_and_close)
+            assert close_code(connection) == CloseCode.NORMAL_CLOSURE
+    assert ask(server.url, path="/healthz").status == 200
+
+    assert "uvicorn.error: " not in server.output()
 
 
 HALF_A_HEAD = b"GET /healthz HTTP/1.1\r\n" + HOST + b"X: "

@@ -14,9 +14,9 @@ from typing import Any
 
 import uvicorn.config
 from starlette.requests import cookie_parser
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
-from websockets.frames import CloseCode
+from websockets.frames import CloseCode, Frame
 
 from triptych.web import budgets, origins
 from triptych.web.session import cookie_in, login_secret
@@ -117,6 +117,10 @@ class LimitedSocket(UnreadLimit, WebSocketsSansIOProtocol):
             self.transport.write(UNREADABLE)  # uvicorn would wait for another message without end
             self.transport.close()
 
+    def handle_text(self, event: Frame) -> None:
+        """As bytes, since pages send no text: uvicorn logs each one that is no UTF-8."""
+        self.handle_bytes(event)
+
     def handle_events(self) -> None:
         is_too_much = self.frames_taken.take("", len(self.conn.events)) > 0
         super().handle_events()
@@ -141,6 +145,7 @@ class LimitedHttp(UnreadLimit, HttpToolsProtocol):
         self.bytes_of_head = 0
         self.deadline: asyncio.TimerHandle | None = None
         self.counted_for = ""
+        self.unanswered: list[RequestResponseCycle] = []
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -180,6 +185,8 @@ class LimitedHttp(UnreadLimit, HttpToolsProtocol):
         if login:
             self._count_for(budgets.key_of(login, ""))
         super().on_headers_complete()
+        cycles = [*self.unanswered, self.cycle]
+        self.unanswered = [cycle for cycle in cycles if cycle is not None and not cycle.response_complete]
 
     def on_chunk_header(self) -> None:
         """Refuse a body of unstated length, as the gate would: each of its bytes may cost as much as a request."""
@@ -201,6 +208,8 @@ class LimitedHttp(UnreadLimit, HttpToolsProtocol):
         self._stop_waiting()
         self._count_for("")
         super().connection_lost(exc)
+        for cycle in self.unanswered:  # uvicorn ends only the last of several, and logs what the others then write
+            cycle.disconnected = True
         if self.cycle is not None:
             self.cycle.body = bytearray()  # a reference cycle, so the body would be freed much later
 
