@@ -11,7 +11,9 @@ import pandas as pd
 import pytest
 from helpers.analyses import analysis
 from helpers.frames import crossed, likert_rubric, make_frame
-from helpers.ratings import BEST_RUBRIC
+from helpers.ratings import BEST_RUBRIC, submit
+from helpers.reports import report_of
+from helpers.studies import SMALL_RUBRIC, add_person, draft_items, join
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,7 +25,10 @@ from triptych.reports.numbers import Book
 from triptych.reports.tables import contrasts, main_table
 from triptych.results.frame.collection import Planned
 from triptych.results.warnings import findings
-from triptych.study.settings import Preregistration, StudySettings
+from triptych.storage import database
+from triptych.storage.models import StudyState
+from triptych.study import lifecycle
+from triptych.study.settings import Overlap, Preregistration, StudySettings, changed, stored
 
 # words of the text: (part, statistic) of which results.csv must hold a number
 NEEDED = {
@@ -191,3 +196,18 @@ def test_a_design_without_whole_items_is_said():
     pairs = whole.ratings[whole.ratings["system"] != 1 + whole.ratings["assignment"] % 3]
     said = [list(at_a_time(analysis(frame))) for frame in (whole, replace(whole, ratings=pairs))]
     assert said == [[], ["An annotation holds at most 2 of the 3 systems."]]
+
+
+@pytest.mark.parametrize(("overlapping", "after"), [(0, ""), (1, ", after those of the overlap subset")])
+def test_the_order_of_items_is_described_as_a_rule(sqlite_engine, overlapping, after):
+    """Where the overlap subset came first, or items were added, not "all were assigned once" before another round."""
+    with database.writing(sqlite_engine) as session:
+        plan = lifecycle.StudyPlan(title="Ordered", seed="s", raters_per_item=2)
+        study = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(2), "lead")
+        study.settings = stored(changed(study, overlap=Overlap(items=overlapping, raters=3)))
+        lifecycle.set_state(session, study, StudyState.open, "lead")
+        for name in ("ann", "ben"):
+            submit(session, study, join(session, study, add_person(session, name)))
+    methods = report_of(sqlite_engine, study).files["methods.txt"].decode()
+    assert f"Items with the fewest annotators were assigned first{after}. " in methods
+    assert "assigned once" not in methods

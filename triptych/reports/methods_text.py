@@ -36,8 +36,8 @@ FINDINGS = {"groups set late", "excluded judges", "leads", "repeated"}  # those 
 
 ARRANGEMENTS = {"side_by_side": "side by side", "one_at_a_time": "one at a time"}
 ITEM_ORDERS = {
-    "finish": "Items were assigned in blocks, so that each was finished before many others began.",
-    "cover": "All items were assigned once before any was assigned again.",
+    "finish": "Items were assigned in blocks, in each those with the fewest annotators first",
+    "cover": "Items with the fewest annotators were assigned first",
 }
 
 
@@ -83,7 +83,8 @@ def _design(facts: Facts, analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     if facts.planned:
         yield "Items were assigned according to a plan."
     elif facts.study.raters_per_item > 1:
-        yield ITEM_ORDERS[analysis.frame.settings.item_order]
+        subset = ", after those of the overlap subset" * (facts.settings.overlap.items > 0)
+        yield f"{ITEM_ORDERS[facts.settings.item_order]}{subset}."
     if facts.rubric.training:
         items, before = counted(len(facts.rubric.training), "training item"), facts.before_work
         yield f"{before.who(before.trained).capitalize()} began with {items} with feedback."
