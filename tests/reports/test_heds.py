@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import random
+import re
 from dataclasses import replace
 
 import pytest
@@ -26,7 +27,7 @@ from triptych.reports.facts import BeforeWork
 from triptych.rubric.files import parse_rubric
 from triptych.storage import database, events
 from triptych.storage.models import Assignment, Item, Purpose, StudyState
-from triptych.study import heds_answers, lifecycle
+from triptych.study import design, heds_answers, lifecycle
 from triptych.study.heds_answers import Answer
 from triptych.study.heds_questions import QUESTIONS
 from triptych.study.settings import Consent, EntryRules, changed, stored
@@ -277,6 +278,32 @@ def test_an_entry_test_admits_nobody_who_did_not_take_it(finished, admitted, wor
     """Where all ratings come from judges, "0 of 0 people who took it passed, among them all annotators" stood there."""
     before = BeforeWork(0, 0, 0, EntryTest("questions", 50, 2, 1), finished, admitted)
     assert before.tested == words
+
+
+@pytest.mark.parametrize(
+    ("rules", "words"),
+    [
+        (EntryRules(pass_percent=100), "An entry test of 2 questions, with 100 % to pass"),
+        (EntryRules(kind="none"), "No entry test at the end"),
+    ],
+)
+def test_an_amended_entry_test_is_reported_with_the_earlier_one(sqlite_engine, rules, words):
+    """The last rule was reported for all, or no test at all."""
+    with database.writing(sqlite_engine) as session:
+        plan = lifecycle.StudyPlan(title="Tested", seed="s")
+        study = lifecycle.create_study(session, plan, SMALL_RUBRIC + ENTRY_QUESTIONS, draft_items(1), "lead")
+        study.settings = stored(changed(study, entry=EntryRules(pass_percent=50)))
+        lifecycle.set_state(session, study, StudyState.open, "lead")
+        who = join(session, study, add_person(session, "ann"))
+        entry_test.start(session, study, who)
+        answer_all(session, study, who)
+        submit(session, study, who)
+        design.amend(session, study, design.Parts(settings={"entry": rules.model_dump()}), "Wording.", "lead")
+    files = report_of(sqlite_engine, study).files
+    earlier = r" \(2 questions, with 50 % to pass until 20[-0-9]+ [0-9:]+ UTC\)"
+    sentence = f"{words}{earlier}: 1 of 1 person who took it passed, among them all annotators\\."
+    for name in ("methods.txt", "heds.md"):
+        assert re.search(sentence, files[name].decode())
 
 
 def test_neither_order_nor_judgements_are_claimed_where_there_are_none(sqlite_engine):

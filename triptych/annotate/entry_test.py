@@ -37,7 +37,7 @@ from triptych.storage.models import (
 )
 from triptych.study import lifecycle
 from triptych.study.persons import Who
-from triptych.study.settings import settings_of
+from triptych.study.settings import EntryRules, settings_of
 
 FAILED = "failed_test"
 GOLD_PERCENT, GOLD_ATTEMPTS = 70, 2  # docs/statistics.md, "Checks among the items"
@@ -114,7 +114,11 @@ class Sheet:
 
 def asked_of(session: Session, study: Study) -> EntryTest | None:
     """The entry test of this round, from the settings and the rubric; None if there is none."""
-    rules, asked = settings_of(study).entry, lifecycle.design_of(session, study).rubric.entry_test
+    return test_by(settings_of(study).entry, study, lifecycle.design_of(session, study).rubric.entry_test)
+
+
+def test_by(rules: EntryRules, study: Study, asked: EntryTestSpec | None) -> EntryTest | None:
+    """The entry test by these rules; None if there is none. asked: the rubric's test."""
     if rules.kind == "gold":
         return EntryTest("gold", rules.pass_percent or GOLD_PERCENT, rules.attempts or GOLD_ATTEMPTS, rules.gold_items)
     if rules.kind == "none" or asked is None or not asked.asked_in(study.round):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -47,7 +48,7 @@ from triptych.storage.models import (
 )
 from triptych.study import design, lifecycle
 from triptych.study.design import Amendment
-from triptych.study.settings import Pay, StudySettings, settings_of
+from triptych.study.settings import EntryRules, Pay, StudySettings, settings_of
 
 MADE_ELSEWHERE = {Origin.imported, Origin.judge}
 EXCLUSIONS_HEADER = ("what", "which", "when", "who", "reason", "annotations", "in the numbers")
@@ -70,7 +71,8 @@ class Exclusion:
 class BeforeWork:
     """Of how many people with ratings that count, how many did the training, and how many passed the entry test.
 
-    test: as it is set; None without one. finished: people who finished a try at it; admitted: those of them who passed.
+    test: as it is set; None without one. earlier: tests before amendments of it, as in `_until`. finished: people who
+    finished a try at it; admitted: those of them who passed.
     """
 
     annotators: int
@@ -79,22 +81,29 @@ class BeforeWork:
     test: EntryTest | None
     finished: int
     admitted: int
+    earlier: str = ""
 
     @property
     def tested(self) -> str:
-        """The entry test and how many passed it, in words; empty without one."""
-        if self.test is None:
-            return ""
-        asked = counted(self.test.items, "gold item" if self.test.kind == "gold" else "question")
+        """The entry test and how many passed it, in words; empty where there is none and nobody took one."""
         if not self.finished:
-            return f"An entry test of {asked}, which nobody took."
+            return f"An entry test of {_asked(self.test)}, which nobody took." if self.test else ""
         passed = f"{self.admitted} of {counted(self.finished, 'person', 'people')} who took it passed"
         among = f", among them {self.who(self.passed)}" if self.passed else ""
-        return f"An entry test of {asked}, with {self.test.percent} % to pass: {passed}{among}."
+        test = f"An entry test of {_in_words(self.test)}" if self.test else "No entry test at the end"
+        return f"{test}{self.earlier}: {passed}{among}."
 
     def who(self, count: int) -> str:
         """So many of the annotators, in words."""
         return "all annotators" if count == self.annotators else f"{count} of {counted(self.annotators, 'annotator')}"
+
+
+def _asked(test: EntryTest) -> str:
+    return counted(test.items, "gold item" if test.kind == "gold" else "question")
+
+
+def _in_words(test: EntryTest | None) -> str:
+    return f"{_asked(test)}, with {test.percent} % to pass" if test else "none"
 
 
 @dataclass(frozen=True)
@@ -143,16 +152,24 @@ class Facts:
         """In brackets, the pay per item before each amendment of it; "" where it was never amended."""
         if isinstance(self.pay, Undefined):
             return ""
-        after = self.pay.pay
-        rates: list[str] = []
-        for amendment in reversed(self.amendments):
-            if "pay" in amendment.before:
-                pay = Pay.model_validate(amendment.before["pay"] or {})  # a pay that was never set is not stored
-                if (pay.per_item, pay.currency) != (after.per_item, after.currency):
-                    rate = "not stated" if pay.per_item is None else rate_of(pay)
-                    rates.insert(0, f"{rate} until {amendment.at:%Y-%m-%d %H:%M} UTC")
-                after = pay
-        return f" ({', '.join(rates)})" if rates else ""
+
+        def rate(pay: Any) -> str:
+            was = Pay.model_validate(pay)
+            return "not stated" if was.per_item is None else rate_of(was)
+
+        return _until(self.amendments, "pay", rate, rate_of(self.pay.pay))
+
+
+def _until(amendments: Sequence[Amendment], setting: str, in_words: Callable[[Any], str], now: str) -> str:
+    """In brackets, what a setting was before each amendment of it; "" where its words never changed."""
+    after, parts = now, list[str]()
+    for amendment in reversed(amendments):
+        if setting in amendment.before:
+            words = in_words(amendment.before[setting] or {})  # a setting that was never set is not stored
+            if words != after:
+                parts.insert(0, f"{words} until {amendment.at:%Y-%m-%d %H:%M} UTC")
+            after = words
+    return f" ({'; '.join(parts)})" if parts else ""
 
 
 def _outputs(analysis: StudyAnalysis, shown: dict[int, int]) -> dict[str, int]:
@@ -175,13 +192,19 @@ def _before_work(session: Session, study: Study, analysis: StudyAnalysis) -> Bef
     outcomes = select(Event.subject, Event.kind).where(Event.study_id == study.id, ends)
     finished = session.execute(outcomes.distinct()).all()  # with attempts that a withdrawal deleted
     annotators = {person_id for person_id, number in session.execute(made_here) if number in counting}
+    test, rubric = entry_test.asked_of(session, study), lifecycle.design_of(session, study).rubric
+
+    def test_in_words(rules: Any) -> str:
+        return _in_words(entry_test.test_by(EntryRules.model_validate(rules), study, rubric.entry_test))
+
     return BeforeWork(
         len(annotators),
         len(annotators.intersection(session.scalars(trained))),
         len(annotators.intersection(session.scalars(passed))),
-        entry_test.asked_of(session, study),
+        test,
         len({pseudonym for pseudonym, _ in finished}),
         sum(kind == EventKind.entry_test_passed for _, kind in finished),
+        _until(design.amendments(session, study), "entry", test_in_words, _in_words(test)),
     )
 
 
