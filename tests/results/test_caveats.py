@@ -34,7 +34,7 @@ from triptych.storage.models import Purpose, Role, Study, StudyState
 from triptych.study import lifecycle
 from triptych.study.design import Parts, amend
 from triptych.study.duplicate import duplicate
-from triptych.study.settings import Consent, StudySettings, stored
+from triptych.study.settings import Consent, Preregistration, StudySettings, stored
 from triptych.study.system_names import system_names
 
 
@@ -125,6 +125,21 @@ def test_items_an_excluded_annotator_set_aside_are_no_annotations(sqlite_engine)
     (row,) = csv.DictReader(io.StringIO(report_of(sqlite_engine, study).files["exclusions.csv"].decode()))
     assert sentence.startswith("1 annotation of 1 excluded annotator is left out")
     assert row["annotations"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("bound", "ending"), [(0.001, "; this changes no conclusion about systems."), (0, "left out.")]
+)
+def test_exclusions_change_no_conclusion_only_where_there_are_tests(sqlite_engine, bound, ending):
+    """Before the end, a study without tests until then has none."""
+    rng = random.Random(4)
+    with database.writing(sqlite_engine) as session:
+        study, _, people = new_study(session, items=3, annotators=3)
+        study.settings = stored(StudySettings(preregistration=Preregistration(interim_bound=bound)))
+        for who in people * 2:
+            submit(session, study, who, some_answers(rng))
+        exclude(session, study, people[0])
+        assert listed(session, study)["excluded"].endswith(ending)
 
 
 def test_changes_after_unblinding_are_said(sqlite_engine):

@@ -325,7 +325,8 @@ def _left_out(analysis: StudyAnalysis, decisive: bool) -> Iterator[Finding]:
     people = counted(int(excluded["annotator"].nunique()), "excluded annotator")
     verbs = ("counts here", "is left out") if len(excluded) == 1 else ("count here", "are left out")
     counts = verbs[not analysis.scope.with_excluded]
-    changes = "" if decisive else "; this changes no conclusion about systems"
+    has_tests = any(contrast.p_here is not None for contrast in analysis.contrasts)
+    changes = "; this changes no conclusion about systems" if has_tests and not decisive else ""
     sentence = f"{counted(len(excluded), 'annotation')} of {people} {counts}{changes}."
     weight = 64 if len(excluded) > LARGE_SHARE * len(work) else 38
     yield Finding(weight, "excluded", sentence, Filters(marks=frozenset({"excluded"})))
