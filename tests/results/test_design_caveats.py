@@ -85,6 +85,14 @@ def test_responses_rated_one_at_a_time_are_said():
     assert not [*one_at_a_time(analysed(frame))]
 
 
+def test_a_criterion_that_few_answered_is_no_single_response():
+    """Where all responses were rated side by side under another criterion."""
+    frame = crossed(60, 8, systems=3, criteria=2)
+    few = np.random.default_rng(1).random(len(frame.ratings)) < 0.3
+    analysis = analysed(with_rows(frame, (frame.ratings["criterion"] == "c1") | few))
+    assert not [*one_at_a_time(analysis)]
+
+
 def test_no_tests_are_called_conservative_where_none_is_possible():
     frame = crossed(60, 8, systems=3, raters=3)
     own_items = frame.ratings["item"].cat.codes % 3 + 1 == frame.ratings["system"]
