@@ -20,9 +20,9 @@ class Design:
 
     shown: the number of systems in an annotation, drawn at random; 0 for all. unequal: the second annotator rates half
     as many as the first, the third a third, and so on, as far as possible; otherwise all rate equally many. newcomer:
-    the number of annotators who saw the last system; 0 for all. group: the number of related items; by_group: whether
-    the study declares the groups. taste: SD in logit of annotators' own views of a system; tastes: their distribution.
-    missing: which ratings are left out.
+    the number of annotators who saw the last system; 0 for all. late: the number of items that have the second half of
+    the systems; 0 for all. group: the number of related items; by_group: whether the study declares the groups. taste:
+    SD in logit of annotators' own views of a system; tastes: their distribution. missing: which ratings are left out.
     """
 
     items: int
@@ -34,6 +34,7 @@ class Design:
     singles: bool = False
     unequal: bool = False
     newcomer: int = 0
+    late: int = 0
     criteria: int = 1
     group: int = 1
     by_group: bool = False
@@ -48,6 +49,7 @@ class Design:
         parts += [f"{self.shown} shown"] * (self.shown > 0) + ["one at a time"] * self.singles
         parts += ["unequal"] * self.unequal
         parts += [f"the last system by {self.newcomer}"] * (self.newcomer > 0)
+        parts += [f"half of the systems on {self.late} items"] * (self.late > 0)
         parts += [f"groups of {self.group}, clustered by {'group' if self.by_group else 'item'}"] * (self.group > 1)
         parts += [f"tastes {self.spread}"] * (self.spread != "normal")
         parts += [f"missing {self.missing}"] * bool(self.missing)
@@ -82,6 +84,8 @@ def assignment(design: Design, random: np.random.Generator) -> Assignment:
         rated = Assignment(np.repeat(item, shown), np.repeat(annotators, shown), systems)
     if design.newcomer:
         rated = rated[(rated.systems < design.systems - 1) | (rated.annotators < design.newcomer)]
+    if design.late:
+        rated = rated[(rated.systems < design.systems // 2) | (rated.items < design.late)]
     if design.missing == "at random":
         rated = rated[random.random(len(rated.items)) > 0.3]
     return rated
@@ -120,6 +124,8 @@ def _few_items() -> Iterator[Design]:
     yield Design(12, 4, 12, criteria=4, taste=0)
     yield Design(15, 15, 15, systems=10, taste=0)
     yield Design(20, 5, 10, systems=10, taste=0)
+    for taste in (0.0, 0.6):
+        yield Design(48, 8, 8, systems=10, late=8, taste=taste)
 
 
 def _incomplete() -> Iterator[Design]:

@@ -159,9 +159,10 @@ FLOORS = """
 ## Why the variance has a floor
 
 The two-way variance V_item + V_annotator − V_cell can be negative, or positive but almost 0. The app takes at least a
-quarter of the larger of V_item and V_annotator, that is half of the larger standard error; with fewer than {few} items,
-three quarters, because V_item then scatters, too (*Few items* in the first table). Level of the test in percent with
-five annotators; without a floor, a study whose variance is not above 0 has no test and counts as not rejected.
+quarter of the larger of V_item and V_annotator, that is half of the larger standard error; where the effective number
+of items is below {few}, three quarters, because V_item then scatters, too (*Few items* in the first table). Level of
+the test in percent with five annotators; without a floor, a study whose variance is not above 0 has no test and counts
+as not rejected.
 """
 
 

@@ -126,7 +126,10 @@ def test_the_methods_paragraph_describes_the_headline_test():
     analysis, further = analysed(some_ratings(5, 2, 8, 2, MANY))
     paragraph = " ".join(statistics(analysis, Book.of(analysis, further.numbers)))
 
-    floor = "at least 0.25 of the larger one-way variance (0.75 with fewer than 20 items or groups of items)."
+    floor = (
+        "at least 0.25 of the larger one-way variance (0.75 where the effective number of items, or of groups of "
+        "items, is below 20)."
+    )
     assert floor in paragraph
     assert "the smallest effective number of clusters minus 1 as its degrees of freedom (Carter, Schnepel" in paragraph
 

@@ -143,6 +143,9 @@ def test_the_committed_page_holds_every_design():
     assert [row[1:4] for row in main] == [[of.name, f"{of.taste:g}", of.scale] for of in ALL]
 
 
-def test_many_systems_on_few_items_keep_the_bound():
-    tally = tallied(Differences(Design(8, 8, 8, systems=10, taste=0), "test"), 150)
+@pytest.mark.parametrize(
+    "design", [Design(8, 8, 8, systems=10, taste=0), Design(48, 8, 8, systems=10, late=8, taste=0)]
+)
+def test_many_systems_on_few_items_keep_the_bound(design):
+    tally = tallied(Differences(design, "test"), 150)
     assert present(tally.percent("any")) <= 6

@@ -293,7 +293,7 @@ def _intervals(analysis: StudyAnalysis) -> Iterator[str]:
         yield (
             f"{what} have 95 % intervals clustered by item and annotator (Cameron, Gelbach and Miller 2011). "
             f"The two-way variance is at least {VARIANCE_FLOOR:g} of the larger one-way variance "
-            f"({FLOOR_OF_FEW:g} with fewer than {FEW_ITEMS} items or groups of items)."
+            f"({FLOOR_OF_FEW:g} where the effective number of items, or of groups of items, is below {FEW_ITEMS})."
         )
     if "item" in kinds:
         few = f"With fewer than {ENOUGH_ANNOTATORS} annotators, {what.lower()}"

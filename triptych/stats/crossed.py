@@ -341,7 +341,7 @@ def _clustered(parts: list[Floats], residuals: Floats, rows: _Rows, absorbed: fl
         [one_way(part * residuals, part**2, rows.annotators) for part in parts]
     )
     cell = np.bincount(rows.group_cells, scores)
-    both = max(item + annotator - float(cell @ cell), variance_floor(items) * max(item, annotator))
+    both = max(item + annotator - float(cell @ cell), variance_floor(item_freedom + 1) * max(item, annotator))
     these, alike = np.sqrt(np.array([item, both]) * (1 + absorbed)).tolist()
     return Clustered(these, alike, item_freedom, min(item_freedom, annotator_freedom), items, annotators)
 

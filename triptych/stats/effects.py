@@ -259,10 +259,11 @@ def _clustered(
     larger = max(by_item, by_annotator, key=np.trace)
     if np.linalg.eigvalsh(larger)[0] <= _ROUNDING * np.trace(larger):
         return larger, degrees_of_freedom(item, annotator)
-    # in every direction, the variance is at least variance_floor times that of the larger matrix
+    # in every direction, the variance is at least this share of that of the larger matrix
+    floor = variance_floor(degrees_of_freedom(item) + 1)
     ratios, vectors = eigh(both, larger)
     half = larger @ vectors
-    return (half * np.maximum(ratios, variance_floor(items))) @ half.T, degrees_of_freedom(item, annotator)
+    return (half * np.maximum(ratios, floor)) @ half.T, degrees_of_freedom(item, annotator)
 
 
 def _outer(scores: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, int]:

@@ -21,7 +21,7 @@ from .undefined import UndefinedStatistic
 ENOUGH_ANNOTATORS = 5
 FEWEST_CLUSTERS = 1.5  # effective number; with fewer the test rejects far too often (docs/statistics.md)
 VARIANCE_FLOOR = 0.25  # of the larger one-way variance
-FEW_ITEMS, FLOOR_OF_FEW = 20, 0.75  # the floor with fewer items (or groups of them)
+FEW_ITEMS, FLOOR_OF_FEW = 20, 0.75  # the floor with a smaller effective number of items (or groups of them)
 _ROUNDING = 1e-12
 
 
@@ -141,8 +141,12 @@ def _test(mean: float, error: float, freedom: float) -> TTest:
     return TTest(t, float(2 * stdtr(freedom, -abs(t))), freedom, error)
 
 
-def cluster_variance(residuals: np.ndarray, items: np.ndarray, annotators: np.ndarray) -> ClusterVariance:
+def cluster_variance(
+    residuals: np.ndarray, items: np.ndarray, annotators: np.ndarray, weights: np.ndarray | None = None
+) -> ClusterVariance:
     """Variance of a mean from its residuals r (n,) and the codes 0..G-1 of items and annotators (n,).
+
+    weights: as in degrees_of_freedom.
 
     V_g = G / (G - 1) * sum_g (sum r)^2 / n^2, and two-way V = V_item + V_annotator - V_cell with
     V_cell = sum_cell (sum r)^2 / n^2, but at least variance_floor times the larger of V_item and V_annotator. One
@@ -158,13 +162,16 @@ def cluster_variance(residuals: np.ndarray, items: np.ndarray, annotators: np.nd
     cells = codes(items * (int(annotators.max()) + 1) + annotators)[0]
     item, annotator = _corrected(residuals, items), _corrected(residuals, annotators)
     both = item + annotator - _squares(residuals, cells)
-    floor = variance_floor(int(items.max()) + 1)
+    floor = variance_floor(effective_number(np.bincount(items, weights)))
     return ClusterVariance(item, annotator, max(both, floor * max(item, annotator)))
 
 
-def variance_floor(items: int) -> float:
-    """The smallest two-way variance, as a share of the larger one-way variance; items: their number, or of groups."""
-    return FLOOR_OF_FEW if items < FEW_ITEMS else VARIANCE_FLOOR
+def variance_floor(items: float) -> float:
+    """The smallest two-way variance, as a share of the larger one-way variance.
+
+    items: the effective number of items, or of groups; many with little weight are no help to V_item.
+    """
+    return FLOOR_OF_FEW if round(items, 6) < FEW_ITEMS else VARIANCE_FLOOR
 
 
 def degrees_of_freedom(*clusterings: np.ndarray, weights: np.ndarray | None = None) -> float:

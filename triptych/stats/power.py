@@ -238,7 +238,7 @@ def _drawn(plan: Plan, shift: float, components: Components) -> _Drawn:
         sizes[1] = 0
     else:
         freedom, both = min(layout.freedom), by_item + by_annotator - expected[2]
-        floor = variance_floor(-(-plan.items // plan.group))
+        floor = variance_floor(layout.freedom[0] + 1)
         variance = np.maximum(both, floor * np.maximum(by_item, by_annotator))
     differences = (shift + normal @ _root(np.einsum("sjk,s->jk", layout.true, sizes)).T) @ pairs.T
     return _Drawn(differences, np.sqrt(variance), freedom)

@@ -87,9 +87,9 @@ def proportional_odds(
     differences = []
     for baseline, later in pairs:
         influence = fit.influence(later, baseline)
-        variance = cluster_variance(n * influence, group, annotator)
-        these, alike = np.sqrt((variance.item, variance.two_way)).tolist()
         squares = influence**2
+        variance = cluster_variance(n * influence, group, annotator, squares)
+        these, alike = np.sqrt((variance.item, variance.two_way)).tolist()
         freedom = degrees_of_freedom(group, weights=squares), degrees_of_freedom(group, annotator, weights=squares)
         counts = (clusters(np.bincount(column, squares)) for column in (group, annotator))
         clustered = Clustered(these, alike, *freedom, *counts).limited(
