@@ -24,6 +24,7 @@ from triptych.formats.workbook.reading import read_filled
 from triptych.privacy import withdrawal
 from triptych.reports import heds
 from triptych.reports.facts import BeforeWork
+from triptych.results.frame.model import Counted
 from triptych.rubric.files import parse_rubric
 from triptych.storage import database, events
 from triptych.storage.models import Assignment, Item, Purpose, StudyState
@@ -137,6 +138,7 @@ def test_repeats_and_checks_are_in_the_datasheet(sheet, tmp_path, make_study):
         rate(session, study, other, attention_item, Purpose.attention, (1, 1, 1))
         rate(session, study, other, add_check(session, study, Purpose.gold, 1), Purpose.gold, (1, 3, 1))
     report = report_of(engine, study)
+    without = report_of(engine, study, Counted(annotators=frozenset({who.pseudonym})))
     engine.dispose()
     datasheet = json.loads(report.files["heds.json"])
 
@@ -151,6 +153,8 @@ def test_repeats_and_checks_are_in_the_datasheet(sheet, tmp_path, make_study):
     assert "attention items hidden among the others: 2 given, 1 of them not answered as instructed" in words
     assert "gold items hidden among the others: 1 given, 1 of them answered as agreed beforehand" in words
     assert "items given a second time among the others: see 4.3.12" in words
+    words = json.loads(without.files["heds.json"])[quality]["data"][""]
+    assert "attention items hidden among the others: 1 given, 0 of them" in words and "gold items" not in words
 
 
 def test_only_the_leads_power_analysis_is_in_the_datasheet(sheet, tmp_path, make_study):

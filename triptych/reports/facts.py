@@ -116,8 +116,8 @@ class Facts:
 
     outputs: visible name of a system → number of items with a rating of its response or, if only items are rated, with
     its response. settings: how annotators were recruited, the preregistration, the lead's answers for the datasheet.
-    pay: pay, or why it is unknown. before_work: training and entry test. amendments: oldest first. standings: each
-    annotator's results of checks.
+    pay: pay, or why it is unknown. before_work: training and entry test. amendments: oldest first. standings: results
+    of checks of each annotator whose ratings count.
 
     Numbers of annotations, where known: text_views by the format of texts, arrangements by the arrangement of
     responses, languages by the page's language. mark_units: number of highlights by the unit of their selection.
@@ -226,6 +226,8 @@ def facts_of(session: Session, study: Study, analysis: StudyAnalysis) -> Facts:
     origins, that_count = (
         {*session.scalars(query)} for query in (made, counting.where(*people_counted(analysis.scope)))
     )
+    workers = {worker.annotator for worker in analysis.workers}
+    called = analysis.frame.called
     return Facts(
         study=study,
         settings=settings,
@@ -244,7 +246,11 @@ def facts_of(session: Session, study: Study, analysis: StudyAnalysis) -> Facts:
         pay=meter_of(settings.pay, analysis.frame, analysis.scope.kinds),
         before_work=_before_work(session, study, analysis),
         amendments=tuple(design.amendments(session, study)),
-        standings=standings(session, study, analysis.scope.kinds),
+        standings=tuple(
+            standing
+            for standing in standings(session, study, analysis.scope.kinds)
+            if called.get(standing.annotator, standing.annotator) in workers
+        ),
         arrangements=_counts(session, study, Assignment.arrangement),
         languages=_counts(session, study, Assignment.language),
         mark_units=_mark_units(session, study),
