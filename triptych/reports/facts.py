@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -44,7 +44,6 @@ from triptych.storage.models import (
     Role,
     Study,
     System,
-    has_value,
 )
 from triptych.study import design, lifecycle
 from triptych.study.design import Amendment
@@ -119,8 +118,8 @@ class Facts:
     pay: pay, or why it is unknown. before_work: training and entry test. amendments: oldest first. standings: results
     of checks of each annotator whose ratings count.
 
-    Numbers of annotations, where known: text_views by the format of texts, arrangements by the arrangement of
-    responses, languages by the page's language. mark_units: number of highlights by the unit of their selection.
+    Numbers of annotations that count, where known: text_views by the format of texts, arrangements by that of
+    responses, languages by the page's language. mark_units: number of their highlights by the unit of their selection.
     caveats: the most serious first.
     """
 
@@ -223,9 +222,10 @@ def facts_of(session: Session, study: Study, analysis: StudyAnalysis) -> Facts:
     settings = settings_of(study)
     made = select(Assignment.origin).where(Assignment.study_id == study.id).distinct()
     counting = made.join(Person, Person.id == Assignment.person_id).outerjoin(Membership, membership_of())
-    origins, that_count = (
+    origins, origins_counted = (
         {*session.scalars(query)} for query in (made, counting.where(*people_counted(analysis.scope)))
     )
+    that_count = {*analysis.work["assignment"].tolist()}
     workers = {worker.annotator for worker in analysis.workers}
     called = analysis.frame.called
     return Facts(
@@ -234,11 +234,11 @@ def facts_of(session: Session, study: Study, analysis: StudyAnalysis) -> Facts:
         as_of=session.scalars(last).one(),
         blind=study.unblinded_at is None,
         imported=bool(origins) and origins <= MADE_ELSEWHERE,
-        elsewhere=bool(that_count) and that_count <= MADE_ELSEWHERE,
+        elsewhere=bool(origins_counted) and origins_counted <= MADE_ELSEWHERE,
         planned=_has(session, select(PlannedItem.id).where(PlannedItem.study_id == study.id)),
         workbooks=Origin.workbook in origins,
         has_texts=_has_texts(session, study),
-        text_views=_text_views(session, study),
+        text_views=_counts(session, study, Assignment.text_view, that_count),
         rubric=lifecycle.design_of(session, study).rubric,
         outputs=_outputs(analysis, dict(map(tuple, session.execute(shown)))),
         items=session.scalars(select(func.count()).select_from(Item).where(*main)).one(),
@@ -251,30 +251,26 @@ def facts_of(session: Session, study: Study, analysis: StudyAnalysis) -> Facts:
             for standing in standings(session, study, analysis.scope.kinds)
             if called.get(standing.annotator, standing.annotator) in workers
         ),
-        arrangements=_counts(session, study, Assignment.arrangement),
-        languages=_counts(session, study, Assignment.language),
-        mark_units=_mark_units(session, study),
+        arrangements=_counts(session, study, Assignment.arrangement, that_count),
+        languages=_counts(session, study, Assignment.language, that_count),
+        mark_units=_mark_units(session, study, that_count),
     )
 
 
-def _counts(session: Session, study: Study, column: Any) -> dict[str, int]:
-    """Number of annotations by a column's value, the most frequent first."""
-    query = (
-        select(column, func.count())
-        .where(Assignment.study_id == study.id, Assignment.purpose == Purpose.main)
-        .where(column.is_not(None), has_value(Assignment.state, *RATED))
-        .group_by(column)
-    )
-    return _most_frequent_first(session, query)
+def _counts(session: Session, study: Study, column: Any, counting: Collection[int]) -> dict[str, int]:
+    """Number of annotations by a column's value, the most frequent first. counting: those that count."""
+    query = select(Assignment.id, column).where(Assignment.study_id == study.id, Assignment.purpose == Purpose.main)
+    return _most_frequent_first(session, query.where(column.is_not(None)), counting)
 
 
-def _mark_units(session: Session, study: Study) -> dict[str, int]:
-    query = highlights_of(study, Highlight.unit, func.count()).where(Highlight.unit.is_not(None))
-    return _most_frequent_first(session, query.group_by(Highlight.unit))
+def _mark_units(session: Session, study: Study, counting: Collection[int]) -> dict[str, int]:
+    query = highlights_of(study, Assignment.id, Highlight.unit).where(Highlight.unit.is_not(None))
+    return _most_frequent_first(session, query, counting)
 
 
-def _most_frequent_first(session: Session, query: Select[str, int]) -> dict[str, int]:
-    return dict(sorted(map(tuple, session.execute(query)), key=lambda row: (-row[1], row[0])))
+def _most_frequent_first(session: Session, query: Select[int, str], counting: Collection[int]) -> dict[str, int]:
+    numbers = Counter(value for assignment, value in session.execute(query) if assignment in counting)
+    return dict(sorted(numbers.items(), key=lambda row: (-row[1], row[0])))
 
 
 def _has(session: Session, query: Select[int]) -> bool:
@@ -285,12 +281,6 @@ def _has_texts(session: Session, study: Study) -> bool:
     with_text = (func.coalesce(Candidate.text, "") != "") | Candidate.turns.is_not(None)
     query = select(Candidate.id).join(Item, Item.id == Candidate.item_id).where(Item.study_id == study.id, with_text)
     return _has(session, query)
-
-
-def _text_views(session: Session, study: Study) -> dict[str, int]:
-    seen = (Assignment.study_id == study.id, Assignment.purpose == Purpose.main, Assignment.state.in_(RATED))
-    query = select(Assignment.text_view, func.count()).where(*seen, Assignment.text_view.is_not(None))
-    return {view.value: number for view, number in session.execute(query.group_by(Assignment.text_view))}
 
 
 def _rated(analysis: StudyAnalysis) -> pd.DataFrame:
