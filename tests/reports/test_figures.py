@@ -8,8 +8,9 @@ from xml.etree import ElementTree
 
 import pytest
 from helpers.analyses import NAMES, analysis
-from helpers.frames import crossed
+from helpers.frames import crossed, make_frame
 from helpers.present import present
+from helpers.studies import SMALL_RUBRIC
 
 from triptych.reports import figures
 from triptych.reports.figures import PrintedFigure
@@ -130,3 +131,17 @@ def test_no_two_labels_overlap(size, systems):
 def test_no_two_options_look_alike():
     colours = palette.of_options([n == 0 for n in range(50)])
     assert len(set(zip(colours, figures._hatches(colours), strict=True))) == 50
+
+
+@pytest.mark.parametrize(("third", "missing"), [("accept", ""), ("unsure", ", with those that count as missing")])
+def test_the_caption_of_answers_names_missing_ones(third, missing):
+    """A bar divides all answers, while shares in tables leave out those that are missing."""
+    options = ("accept", "reject", third)
+    rows = [
+        {"annotator": "P-1", "item": f"i{n}", "system": 1, "criterion": "verdict", "option": option}
+        | {"missing": option == "unsure"}
+        for n, option in enumerate(options)
+    ]
+    (result,) = (of for of in analysis(make_frame(SMALL_RUBRIC, rows)).criteria if of.criterion.key == "verdict")
+    caption = present(figures.answers(result, NAMES)).caption
+    assert f"for each system{missing}, in the order of the legend. n = 3 answers." in caption

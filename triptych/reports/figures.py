@@ -196,7 +196,8 @@ def answers(result: CriterionResult, names: dict[int, str]) -> Plot | None:
         axes.set_xlim(0, 1)
         _mark_shares(axes)
 
-    caption = f"{result.criterion.title}: shares of the answers for each system, in the order of the legend."
+    missing = ", with those that count as missing" * bool(result.missing and not result.points)
+    caption = f"{result.criterion.title}: shares of the answers for each system{missing}, in the order of the legend."
     caption += f" n = {counted(sum(sum(of_system) for _, of_system in rows), 'answer')}."
     return Plot(f"{result.criterion.key}-answers", caption, [(name,) for name, _ in rows], draw, legend)
 
