@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+import socket
+import threading
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pandas as pd
@@ -19,7 +24,7 @@ from triptych.exchange import judge_scores
 from triptych.exchange.judge_scores import JudgeScore
 from triptych.operations import verify
 from triptych.people import accounts
-from triptych.scripting import calls, messages
+from triptych.scripting import calls, connection, messages
 from triptych.scripting.asking import of_home
 from triptych.storage import database
 from triptych.storage.database import reading, writing
@@ -320,3 +325,57 @@ def test_a_folder_without_a_database_is_named(tmp_path):
 def test_an_address_that_is_none_is_refused(url):
     with pytest.raises(tt.NotAllowed, match="not the address of an app"):
         tt.connect(url, token="x")
+
+
+@contextmanager
+def answering(*answers: bytes) -> Iterator[tuple[str, list[bytes]]]:
+    """The address of a server that gives these answers in turn, and the requests that it has read."""
+    requests: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            for answer in answers:
+                connection, _ = listening.accept()
+                with connection:
+                    requests.append(connection.recv(2**16))
+                    connection.sendall(answer)
+
+        serving = threading.Thread(target=serve, daemon=True)
+        serving.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}", requests
+        serving.join(10)
+
+
+def answer_of(body: bytes, status: str = "200 OK", length: int | None = None) -> bytes:
+    head = (
+        f"HTTP/1.1 {status}\r\nContent-Length: {len(body) if length is None else length}\r\nConnection: close\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+@pytest.mark.parametrize("broken", [answer_of(b"{}", length=1000), b"\0\0\r\n\r\n"])
+def test_a_request_whose_answer_breaks_off_is_repeated(broken, monkeypatch):
+    """It ended at once; run again by hand it has another key, and a study would be there twice."""
+    monkeypatch.setattr(connection, "FIRST_WAIT_SECONDS", 0)
+    made = answer_of(b'{"study": "answers", "url": "", "series": "answers", "problems": []}')
+    with answering(broken, made) as (url, requests), suppress(tt.DatabaseUnavailable):
+        connection.by_token(url, "x").call("create_study", title="Answers")
+
+    keys = [re.findall(rb"(?i)idempotency-key: (\w+)", request) for request in requests]
+    assert len(keys) == 2 and keys[0] and keys[0] == keys[1]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        answer_of(b"<html>"),
+        answer_of(b"[" * 100_000),
+        answer_of(b"[" * 100_000, "400 Bad"),
+        answer_of(b"{}", "400 Bad", length=1000),
+        answer_of(b'{"refused": [], "message": 7}', "400 Bad"),
+    ],
+)
+def test_what_triptych_never_answers_is_one_kind_of_error(answer):
+    with answering(answer) as (url, _), pytest.raises(tt.TriptychError) as error:
+        connection.by_token(url, "x").call("studies")
+    assert str(error.value)

@@ -9,6 +9,7 @@ import secrets
 import time
 import urllib.error
 import urllib.request
+from http.client import HTTPException
 from pathlib import Path
 from typing import IO, Any, Protocol, cast
 from urllib.parse import quote, urlencode, urlsplit
@@ -32,6 +33,7 @@ ANSWER_SECONDS = 600.0  # a report of a large study takes minutes
 TRIES = 5
 FIRST_WAIT_SECONDS = 0.5
 MAX_WAIT_SECONDS = 30.0
+_ELSEWHERE = "as Triptych never does. Is this the right address?"
 AGAIN = {429, 502, 503, 504}  # statuses after which the same request is repeated
 
 
@@ -64,7 +66,10 @@ class HttpConnection:
         content = self._sent(call, fields, secrets.token_hex(16))
         if call.answer is Zip:
             return Zip(content=content)
-        return call.answer.model_validate_json(content)
+        try:
+            return call.answer.model_validate_json(content)
+        except (ValidationError, RecursionError) as error:
+            raise DatabaseUnavailable(f"{self.url} answers {_ELSEWHERE}") from error
 
     def close(self) -> None:
         """Nothing to close."""
@@ -90,7 +95,7 @@ class HttpConnection:
                     raise _refusal(error, self.url) from error
                 wait = error.headers.get("Retry-After", "")
                 seconds = float(wait) if wait.isdecimal() else FIRST_WAIT_SECONDS * 2 ** (TRIES - left - 1)
-            except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
+            except (urllib.error.URLError, TimeoutError, ConnectionError, HTTPException) as error:
                 if not left:
                     reason = getattr(error, "reason", error)
                     raise DatabaseUnavailable(f"{self.url} does not answer: {reason}.") from error
@@ -107,9 +112,9 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 def _refusal(error: urllib.error.HTTPError, url: str) -> TriptychError:
     try:
         body = json.loads(error.read())
-        return error_of(body["refused"], body["message"])
-    except (ValueError, KeyError, TypeError):
-        return DatabaseUnavailable(f"{url} answers {error.code}, which Triptych never does. Is this the right address?")
+        return error_of(str(body["refused"]), str(body["message"]))
+    except (ValueError, KeyError, TypeError, RecursionError, HTTPException):
+        return DatabaseUnavailable(f"{url} answers {error.code}, {_ELSEWHERE}")
 
 
 class HomeConnection:
