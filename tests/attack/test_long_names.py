@@ -18,7 +18,7 @@ from openpyxl import Workbook
 
 from triptych.errors import ImportRefused
 from triptych.formats import read_items
-from triptych.formats.ratings import argilla, label_studio, potato, read_ratings
+from triptych.formats.ratings import argilla, controls, label_studio, potato, read_ratings
 from triptych.formats.ratings.controls import Fields, explains
 from triptych.formats.ratings.model import Gathering
 from triptych.formats.readers import MAX_COLUMN_NAME
@@ -78,16 +78,19 @@ def test_names_of_fields_in_parquet_count_in_each_row():
 
 
 def test_a_label_studio_table_reads_each_name_once(monkeypatch):
-    names = [f"c{n}" for n in range(20)]
+    names = [f"named here {n} only" for n in range(20)]
     rows = [f"{n},anna,1{',3' * len(names)}\n" for n in range(100)]
     counted = {name: Mock(wraps=getattr(label_studio, name)) for name in ("is_field", "explains")}
+    ending = Mock(wraps=controls._ENDING)
+    monkeypatch.setattr(controls, "_ENDING", ending)
     for name, function in counted.items():
         monkeypatch.setattr(label_studio, name, function)
 
     file = read_ratings(f"annotation_id,annotator,lead_time,{','.join(names)}\n{''.join(rows)}".encode(), "x.csv")
 
     assert len(file.ratings) == len(names) * len(rows)
-    assert all(0 < function.call_count <= 3 * len(names) for function in counted.values())
+    counts = [ending.fullmatch.call_count, *(function.call_count for function in counted.values())]
+    assert all(0 < count <= 3 * len(names) for count in counts)
 
 
 def test_an_argilla_question_is_placed_once_per_record(monkeypatch):

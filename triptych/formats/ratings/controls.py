@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container
 from dataclasses import dataclass
+from functools import lru_cache
 
 from triptych.formats.layout import CONTEXT_NAMES, ID_NAMES, NUMBERED, simple
 from triptych.formats.model import JsonObject
@@ -40,7 +41,7 @@ class Fields:
 
     def place(self, control: str, to: str = "") -> tuple[str, str | None]:
         """(criterion, system) of a control; `to` is the field that it refers to."""
-        ending = _ENDING.fullmatch(control)
+        ending = _ending(control)
         letter = self.names.get(to) or (ending[2].casefold() if ending else "")
         if letter in self.systems:
             if ending and ending[2].casefold() == letter:
@@ -53,6 +54,11 @@ class Fields:
         ((letter, system),) = self.systems.items()
         is_own = letter.isalpha() and system not in self.names
         return control, None if is_own else system
+
+
+@lru_cache(maxsize=1024)  # long names are read in each row
+def _ending(control: str) -> re.Match[str] | None:
+    return _ENDING.fullmatch(control)
 
 
 def explains(control: str, asked: Container[str]) -> bool:
