@@ -30,7 +30,7 @@ from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.judges import margin
 from triptych.storage import database, schema
-from triptych.storage.models import Item, Kind, Person, Role, Study
+from triptych.storage.models import Assignment, Highlight, Item, Kind, Person, Role, Study
 from triptych.study import design, heds_answers, lifecycle
 from triptych.study.design import Parts
 from triptych.study.persons import Who
@@ -113,6 +113,27 @@ def test_a_report_names_counted_kinds_and_removed_items(sqlite_engine, make_stud
     who = "2 annotators (human) rated responses of 3 systems to 2 of 2 items (1 of them taken out of the study)"
     assert who in methods
     assert "2 (human)." in report.files["heds.md"].decode()
+
+
+def test_how_excluded_annotators_worked_is_in_no_report(sqlite_engine, make_study):
+    study, lead, people = rated(sqlite_engine, make_study)
+    ways = (("de", "one_at_a_time", "letters"), ("en", "side_by_side", "words"))
+    with database.writing(sqlite_engine) as session:
+        for who, (language, arrangement, unit) in zip(people, ways, strict=True):
+            own = session.scalars(select(Assignment).where(Assignment.person_id == who.person_id)).one()
+            own.language, own.arrangement = language, arrangement
+            session.add(Highlight(assignment_id=own.id, position=0, start=0, end=3, quote="", label="good", unit=unit))
+    before = report_of(sqlite_engine, study).files["methods.txt"].decode()
+    assert "German in 50% (1)" in before and "one at a time (1) or side by side (1)" in before
+    assert "by letters (1) and by whole words (1)" in before
+
+    with database.writing(sqlite_engine) as session:
+        exclusions.exclude(session, study, people[0].pseudonym, "Too fast.", lead.pseudonym)
+    files = report_of(sqlite_engine, study).files
+    methods = files["methods.txt"].decode()
+    assert "German" not in methods and "letters" not in methods
+    for name in ("methods.txt", "heds.md"):
+        assert "shown side by side, without the names of their systems" in files[name].decode()
 
 
 def test_systems_of_removed_items_count_as_rated(sqlite_engine, make_study):

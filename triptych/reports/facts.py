@@ -15,9 +15,8 @@ from sqlmodel import Session
 
 from triptych.annotate import entry_test
 from triptych.annotate.entry_test import EntryTest
-from triptych.results.frame.counted import mostly_ignored, people_counted
+from triptych.results.frame.counted import mostly_ignored
 from triptych.results.frame.highlights import highlights_of
-from triptych.results.frame.loading import membership_of
 from triptych.results.pay import PayMeter, meter_of, rate_of
 from triptych.results.quality import Standing, standings
 from triptych.results.study_analysis import StudyAnalysis
@@ -111,16 +110,16 @@ class Facts:
 
     as_of: time of the last event. imported: whether all annotations were made elsewhere; elsewhere: whether those that
     count were, such as judges' scores; planned: whether items were assigned by a plan; workbooks: whether some
-    annotations were made in files. has_texts: whether any candidate has a text.
+    of those that count were made in files. has_texts: whether any candidate has a text.
 
     outputs: visible name of a system → number of items with a rating of its response or, if only items are rated, with
     its response. settings: how annotators were recruited, the preregistration, the lead's answers for the datasheet.
     pay: pay, or why it is unknown. before_work: training and entry test. amendments: oldest first. standings: results
     of checks of each annotator whose ratings count.
 
-    Numbers of annotations that count, where known: text_views by the format of texts, arrangements by that of
-    responses, languages by the page's language. mark_units: number of their highlights by the unit of their selection.
-    caveats: the most serious first.
+    Numbers of annotations that count, where known: text_views by the format of texts, arrangements by the arrangement
+    of responses, languages by the page's language. mark_units: number of their highlights by the unit of their
+    selection. caveats: the most serious first.
     """
 
     study: Study
@@ -184,13 +183,13 @@ def _before_work(session: Session, study: Study, analysis: StudyAnalysis) -> Bef
     work = select(Assignment.person_id).where(Assignment.study_id == study.id)
     trained = work.where(Assignment.purpose == Purpose.training, Assignment.state.in_(FINISHED))
     made_here = work.add_columns(Assignment.id).where(Assignment.origin.not_in(MADE_ELSEWHERE))
-    counting = {*analysis.work.loc[analysis.work["kind"] == Kind.human, "assignment"].tolist()}
+    of_people = {*analysis.work.loc[analysis.work["kind"] == Kind.human, "assignment"].tolist()}
     tries = select(Membership.person_id).join(EntryAttempt).where(Membership.study_id == study.id)
     passed = tries.where(EntryAttempt.passed.is_(True))
     ends = Event.kind.in_((EventKind.entry_test_failed, EventKind.entry_test_passed))
     outcomes = select(Event.subject, Event.kind).where(Event.study_id == study.id, ends)
     finished = session.execute(outcomes.distinct()).all()  # with attempts that a withdrawal deleted
-    annotators = {person_id for person_id, number in session.execute(made_here) if number in counting}
+    annotators = {person_id for person_id, number in session.execute(made_here) if number in of_people}
     test, rubric = entry_test.asked_of(session, study), lifecycle.design_of(session, study).rubric
 
     def test_in_words(rules: Any) -> str:
@@ -219,13 +218,9 @@ def facts_of(session: Session, study: Study, analysis: StudyAnalysis) -> Facts:
         .order_by(System.blind_code)
     )
     last = select(Event.at).where(Event.study_id == study.id).order_by(Event.number.desc()).limit(1)
-    settings = settings_of(study)
+    settings, counting = settings_of(study), {*analysis.work["assignment"].tolist()}
     made = select(Assignment.origin).where(Assignment.study_id == study.id).distinct()
-    counting = made.join(Person, Person.id == Assignment.person_id).outerjoin(Membership, membership_of())
-    origins, origins_counted = (
-        {*session.scalars(query)} for query in (made, counting.where(*people_counted(analysis.scope)))
-    )
-    that_count = {*analysis.work["assignment"].tolist()}
+    origins, that_count = {*session.scalars(made)}, _counts(session, study, counting, Assignment.origin)
     workers = {worker.annotator for worker in analysis.workers}
     called = analysis.frame.called
     return Facts(
@@ -234,11 +229,11 @@ def facts_of(session: Session, study: Study, analysis: StudyAnalysis) -> Facts:
         as_of=session.scalars(last).one(),
         blind=study.unblinded_at is None,
         imported=bool(origins) and origins <= MADE_ELSEWHERE,
-        elsewhere=bool(origins_counted) and origins_counted <= MADE_ELSEWHERE,
+        elsewhere=bool(that_count) and that_count.keys() <= MADE_ELSEWHERE,
         planned=_has(session, select(PlannedItem.id).where(PlannedItem.study_id == study.id)),
-        workbooks=Origin.workbook in origins,
+        workbooks=Origin.workbook in that_count,
         has_texts=_has_texts(session, study),
-        text_views=_counts(session, study, Assignment.text_view, that_count),
+        text_views=_counts(session, study, counting, Assignment.text_view),
         rubric=lifecycle.design_of(session, study).rubric,
         outputs=_outputs(analysis, dict(map(tuple, session.execute(shown)))),
         items=session.scalars(select(func.count()).select_from(Item).where(*main)).one(),
@@ -251,26 +246,26 @@ def facts_of(session: Session, study: Study, analysis: StudyAnalysis) -> Facts:
             for standing in standings(session, study, analysis.scope.kinds)
             if called.get(standing.annotator, standing.annotator) in workers
         ),
-        arrangements=_counts(session, study, Assignment.arrangement, that_count),
-        languages=_counts(session, study, Assignment.language, that_count),
-        mark_units=_mark_units(session, study, that_count),
+        arrangements=_counts(session, study, counting, Assignment.arrangement),
+        languages=_counts(session, study, counting, Assignment.language),
+        mark_units=_mark_units(session, study, counting),
     )
 
 
-def _counts(session: Session, study: Study, column: Any, counting: Collection[int]) -> dict[str, int]:
-    """Number of annotations by a column's value, the most frequent first. counting: those that count."""
-    query = select(Assignment.id, column).where(Assignment.study_id == study.id, Assignment.purpose == Purpose.main)
-    return _most_frequent_first(session, query.where(column.is_not(None)), counting)
+def _counts(session: Session, study: Study, counting: Collection[int], column: Any) -> dict[str, int]:
+    """Number of annotations that count by a column's value, the most frequent first. counting: their numbers."""
+    rows = select(Assignment.id, column).where(Assignment.study_id == study.id, column.is_not(None))
+    return _most_frequent_first(session, rows, counting)
 
 
 def _mark_units(session: Session, study: Study, counting: Collection[int]) -> dict[str, int]:
-    query = highlights_of(study, Assignment.id, Highlight.unit).where(Highlight.unit.is_not(None))
-    return _most_frequent_first(session, query, counting)
+    rows = highlights_of(study, Assignment.id, Highlight.unit).where(Highlight.unit.is_not(None))
+    return _most_frequent_first(session, rows, counting)
 
 
-def _most_frequent_first(session: Session, query: Select[int, str], counting: Collection[int]) -> dict[str, int]:
-    numbers = Counter(value for assignment, value in session.execute(query) if assignment in counting)
-    return dict(sorted(numbers.items(), key=lambda row: (-row[1], row[0])))
+def _most_frequent_first(session: Session, rows: Select[int, str], counting: Collection[int]) -> dict[str, int]:
+    counts = Counter(str(value) for number, value in session.execute(rows) if number in counting)
+    return dict(sorted(counts.items(), key=lambda row: (-row[1], row[0])))
 
 
 def _has(session: Session, query: Select[int]) -> bool:

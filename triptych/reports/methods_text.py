@@ -102,7 +102,7 @@ def _raters(analysis: StudyAnalysis) -> str:
 
 def at_a_time(analysis: StudyAnalysis) -> Iterator[str]:
     """The number of systems in an annotation, if not all."""
-    ratings = analysis.frame.ratings
+    ratings = analysis.counted_frame.ratings
     held = ratings[ratings["system"] > 0].groupby("assignment")["system"].nunique().max()
     if held < len(analysis.systems):
         yield f"An annotation holds at most {held} of the {len(analysis.systems)} systems."
@@ -112,7 +112,7 @@ def responses_shown(facts: Facts, analysis: StudyAnalysis) -> Iterator[str]:
     """How responses were shown; their order is stated only if the positions of ratings are known."""
     if not analysis.systems:
         return
-    if not (analysis.frame.ratings["position"] > 0).any():
+    if not (analysis.counted_frame.ratings["position"] > 0).any():
         yield "Responses were shown without the names of their systems."
         return
     yield (
