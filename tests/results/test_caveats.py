@@ -292,6 +292,25 @@ def test_a_copy_with_other_dialogues_repeats_none(engine, question, repeated):
         study = duplicate(session, first, "Second", lead)
         amend(session, study, Parts(items=file, replace_items=True), "", lead.pseudonym)
         assert ("repeated" in listed(session, study)) == repeated
+def test_items_added_after_the_launch_of_a_copy_are_repeated(engine):
+    """What the launch logged, of one item, was reported for all."""
+    parts = tuple(draft_items(1)), tuple(draft_items(3)[1:])
+    files = [ItemFile("jsonl", part, (), {}, (), SYSTEMS, (), (), ()) for part in parts]
+    with database.writing(engine) as session:
+        first, lead, _ = new_study(session, items=3, annotators=1)
+        log_look(session, first, 1, 1, lead.pseudonym)
+        study = duplicate(session, first, "Second", lead, with_items=False)
+        amend(session, study, Parts(items=files[0]), "", lead.pseudonym)
+        events.write_pending(session)
+        lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
+    with database.writing(engine) as session:
+        study = session.get_one(Study, study.id)
+        amend(session, study, Parts(items=files[1]), "More items.", lead.pseudonym)
+    with database.reading(engine) as session:
+        sentence = listed(session, session.get_one(Study, study.id))["repeated"]
+    assert sentence.startswith("This study repeats 3 items of 1 earlier study; results of 1 were opened")
+
+
 
 
 def test_a_deleted_draft_was_no_earlier_study(sqlite_engine):

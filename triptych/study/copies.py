@@ -76,9 +76,19 @@ def to_log(session: Session, study: Study) -> dict[str, Any]:
 
 
 def earlier_runs(session: Session, study: Study) -> EarlierRuns:
-    """As logged at launch; otherwise from this database: for a draft, and after a launch by an earlier version."""
+    """As logged at launch, and more where this database has more after an amendment.
+
+    Otherwise from this database: for a draft, and after a launch by an earlier version.
+    """
     logged = _first_logged(session, study, EventKind.study_open).get("repeats")
-    return EarlierRuns(**logged) if logged else _runs_here(session, study)
+    if not logged:
+        return _runs_here(session, study)
+    runs = EarlierRuns(**logged)
+    if not _first_logged(session, study, EventKind.design_amended):
+        return runs
+    here = _runs_here(session, study)
+    launched, opened = max(runs.launched, here.launched), max(runs.opened, here.opened)
+    return EarlierRuns(launched, opened, runs.unknown, max(runs.items, here.items))
 
 
 def _runs_here(session: Session, study: Study) -> EarlierRuns:
