@@ -23,6 +23,7 @@ from triptych.operations import verify
 from triptych.participants.watching import watched
 from triptych.people import accounts, roster
 from triptych.privacy import deletion, withdrawal
+from triptych.results import adjudication
 from triptych.results.caveats import caveats
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import build_frame
@@ -140,6 +141,21 @@ def test_exclusions_change_no_conclusion_only_where_there_are_tests(sqlite_engin
             submit(session, study, who, some_answers(rng))
         exclude(session, study, people[0])
         assert listed(session, study)["excluded"].endswith(ending)
+
+
+def test_final_values_by_an_excluded_annotator_are_reported(sqlite_engine):
+    """They stay in the means with final values, where exclusions.csv says that nothing of the annotator counts."""
+    with database.writing(sqlite_engine) as session:
+        study, lead, (*people, asked) = new_study(session, items=2, annotators=3)
+        for who in people * 2:
+            submit(session, study, who, full_answers())
+        adjudication.ask(session, study, "item-1", asked.pseudonym, lead)
+        submit(session, study, asked, full_answers())
+        adjudication.record(session, study, "item-2", {(1, "fluency"): 2}, "Read again.", lead)
+        assert "excluded finals" not in listed(session, study)
+        exclude(session, study, asked)
+        sentence = listed(session, study)["excluded finals"]
+    assert sentence.startswith("Final values of 1 of 2 items are by excluded annotators")
 
 
 def test_changes_after_unblinding_are_said(sqlite_engine):
@@ -276,22 +292,6 @@ def test_a_copy_repeats_the_items_that_it_shares(engine, with_items, replaced, n
     assert bool(after) == bool(repeated)
 
 
-@pytest.mark.parametrize(("question", "repeated"), [("And tomorrow?", False), ("And today?", True)])
-def test_a_copy_with_other_dialogues_repeats_none(engine, question, repeated):
-    """The same response to another dialogue counted as a shared item, since a dialogue is no text."""
-    first_draft, second_draft = (
-        replace(draft, context_text=None, context_turns=(TurnDraft("user", "Hello"), TurnDraft("user", said)))
-        for draft, said in zip(draft_items(1) * 2, ("And today?", question), strict=True)
-    )
-    file = ItemFile("jsonl", (second_draft,), (), {}, (), SYSTEMS, (), (), ())
-    with database.writing(engine) as session:
-        lead = new_study(session, items=1, annotators=1)[1]
-        plan = lifecycle.StudyPlan(title="Dialogues")
-        first = lifecycle.create_study(session, plan, SMALL_RUBRIC, [first_draft], lead.pseudonym, lead.person_id)
-        lifecycle.set_state(session, first, StudyState.open, lead.pseudonym)
-        study = duplicate(session, first, "Second", lead)
-        amend(session, study, Parts(items=file, replace_items=True), "", lead.pseudonym)
-        assert ("repeated" in listed(session, study)) == repeated
 def test_items_added_after_the_launch_of_a_copy_are_repeated(engine):
     """What the launch logged, of one item, was reported for all."""
     parts = tuple(draft_items(1)), tuple(draft_items(3)[1:])
@@ -311,6 +311,22 @@ def test_items_added_after_the_launch_of_a_copy_are_repeated(engine):
     assert sentence.startswith("This study repeats 3 items of 1 earlier study; results of 1 were opened")
 
 
+@pytest.mark.parametrize(("question", "repeated"), [("And tomorrow?", False), ("And today?", True)])
+def test_a_copy_with_other_dialogues_repeats_none(engine, question, repeated):
+    """The same response to another dialogue counted as a shared item, since a dialogue is no text."""
+    first_draft, second_draft = (
+        replace(draft, context_text=None, context_turns=(TurnDraft("user", "Hello"), TurnDraft("user", said)))
+        for draft, said in zip(draft_items(1) * 2, ("And today?", question), strict=True)
+    )
+    file = ItemFile("jsonl", (second_draft,), (), {}, (), SYSTEMS, (), (), ())
+    with database.writing(engine) as session:
+        lead = new_study(session, items=1, annotators=1)[1]
+        plan = lifecycle.StudyPlan(title="Dialogues")
+        first = lifecycle.create_study(session, plan, SMALL_RUBRIC, [first_draft], lead.pseudonym, lead.person_id)
+        lifecycle.set_state(session, first, StudyState.open, lead.pseudonym)
+        study = duplicate(session, first, "Second", lead)
+        amend(session, study, Parts(items=file, replace_items=True), "", lead.pseudonym)
+        assert ("repeated" in listed(session, study)) == repeated
 
 
 def test_a_deleted_draft_was_no_earlier_study(sqlite_engine):

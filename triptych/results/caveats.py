@@ -16,6 +16,7 @@ from sqlmodel import Session
 
 from triptych.results.annotators import speed_flag, speeds_of
 from triptych.results.design_caveats import one_at_a_time, unequal_sets, unequal_work, unevenly_missing, ungrouped
+from triptych.results.frame.loading import membership_of
 from triptych.results.frame.table import Filters
 from triptych.results.judges import excluded_judges, judges_in, sides
 from triptych.results.quality import standings
@@ -30,7 +31,18 @@ from triptych.stats.diagnostics import Speed
 from triptych.stats.numbers import counted, signed_words
 from triptych.stats.undefined import Undefined
 from triptych.storage.events import EventKind
-from triptych.storage.models import RATED, AssignmentState, Event, EventDetail, Kind, Study, System
+from triptych.storage.models import (
+    RATED,
+    Assignment,
+    AssignmentState,
+    Event,
+    EventDetail,
+    Kind,
+    Membership,
+    Purpose,
+    Study,
+    System,
+)
 from triptych.study.annotator_groups import first_annotations, late_groups
 from triptych.study.copies import earlier_runs
 
@@ -226,6 +238,7 @@ def caveats(session: Session, study: Study, analysis: StudyAnalysis) -> tuple[Fi
         *_share_used(analysis),
         *_ceilings(analysis),
         *_left_out(analysis, any(finding.kind == "exclusions" for finding in in_ratings)),
+        *_decided_by_excluded(session, study),
         *_judges_left_out(analysis),
         *_favoured_by_judges(analysis),
         *_surplus(analysis),
@@ -330,6 +343,22 @@ def _left_out(analysis: StudyAnalysis, decisive: bool) -> Iterator[Finding]:
     sentence = f"{counted(len(excluded), 'annotation')} of {people} {counts}{changes}."
     weight = 64 if len(excluded) > LARGE_SHARE * len(work) else 38
     yield Finding(weight, "excluded", sentence, Filters(marks=frozenset({"excluded"})))
+
+
+def _decided_by_excluded(session: Session, study: Study) -> Iterator[Finding]:
+    """Final values by annotators who were excluded; they stay in the means with final values."""
+    excluded = Membership.excluded_at.is_not(None)
+    finals = (
+        select(func.count(), func.count().filter(excluded))
+        .select_from(Assignment)
+        .outerjoin(Membership, membership_of())
+    )
+    decided = Assignment.purpose == Purpose.adjudication, Assignment.state == AssignmentState.submitted
+    of, count = session.execute(finals.where(Assignment.study_id == study.id, *decided)).one()
+    if count:
+        items = f"{count} of {counted(of, 'item')}"
+        sentence = f"Final values of {items} are by excluded annotators, and stay in the means with final values."
+        yield Finding(63, "excluded finals", sentence)
 
 
 def _judges_left_out(analysis: StudyAnalysis) -> Iterator[Finding]:
