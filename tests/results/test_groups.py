@@ -125,6 +125,38 @@ def test_a_hint_at_tastes_mentions_chance():
     assert hint.sentence.endswith(f". {BY_CHANCE}")
 
 
+YES_OR_NO = """
+key: flag
+title: Flag
+summary: One answer.
+instructions: Rate.
+criteria:
+  - key: c1
+    title: Safe
+    definition: Is it safe?
+    scale: {kind: choice, options: [{key: yes_, title: Safe, positive: true}, {key: no_, title: Unsafe}]}
+"""
+
+
+@pytest.mark.parametrize(("kind", "hinted"), [("five points", True), ("three points", False), ("yes or no", False)])
+def test_camps_by_agreement_are_looked_for_on_five_points(kind, hinted):
+    """With yes/no answers, or incomplete sets, hints appeared in 20 to 73 % of studies without camps."""
+    random = np.random.default_rng(1)
+    item, annotator, system = (grid.ravel() for grid in np.indices((60, 8, 3)))
+    latent = random.normal(0, 1, (60, 3))[item, system] + random.normal(0, 1, (60, 3, 2))[item, system, annotator % 2]
+    latent += random.logistic(0, 0.5, len(item))
+    labels = {"annotator": np.char.add("P-", annotator.astype(str)), "item": np.char.add("i", item.astype(str))}
+    rows = pd.DataFrame({**labels, "system": system + 1, "criterion": "c1"})
+    if kind == "yes or no":
+        frame = make_frame(YES_OR_NO, rows.assign(option=np.where(latent > 0, "yes_", "no_")))
+    else:
+        cuts = [-2, -0.7, 0.7, 2] if kind == "five points" else [-0.7, 0.7]
+        frame = make_frame(likert_rubric(1, len(cuts) + 1), rows.assign(value=np.digitize(latent, cuts) + 1.0))
+    assert bool(analysed(frame).camps) == hinted
+    incomplete = replace(frame, ratings=frame.ratings[frame.ratings["system"] < 3 - annotator % 2])
+    assert not analysed(incomplete).camps
+
+
 def test_only_groups_that_are_the_camps_silence_the_hint(experts):
     first, second = analysed(experts).camps[0].camps.first, analysed(experts).camps[0].camps.second
     names = analysed(experts).people_names
