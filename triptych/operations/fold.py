@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Table
 
 from triptych.annotate.logged import LoggedHighlight, LoggedRating
-from triptych.operations import renumbering
-from triptych.operations.folded import ErasedEvent, FoldedAnswer, FoldedStudy, FoldedWork
+from triptych.operations.folded import FoldedAnswer, FoldedStudy, FoldedWork
 from triptych.rubric.answers import count_words
-from triptych.storage.arrivals import StudyArrival
+from triptych.storage.arrivals import HERE, FormerNumbers, numbers_in
 from triptych.storage.events import CARRIED, DEPARTURES, EventKind, Logged
 from triptych.storage.models import Assignment
 from triptych.storage.rows import TABLES, WORK, Row, as_carried, unpacked
@@ -35,22 +34,6 @@ ANSWERED = {
     EventKind.ignored,
 }
 VALUED = ANSWERED | {EventKind.study_created}  # every version has logged values with these
-# kinds about one assignment whose rows `_Fold` derives from their values, and kinds that change no row
-PLAIN = ANSWERED | {
-    EventKind.reserved,
-    EventKind.account_disabled,
-    EventKind.account_enabled,
-    EventKind.check_answered_again,
-    EventKind.copies_deleted,
-    EventKind.link_ended,
-    EventKind.link_issued,
-    EventKind.reminded,
-    EventKind.restored_from_backup,
-    EventKind.results_opened,
-    EventKind.study_archived,
-    EventKind.token_made,
-    EventKind.token_revoked,
-}
 BASELINES = (EventKind.baseline, EventKind.person_baseline)
 # value of an annotation's event → column of the assignment
 FACTS = {
@@ -62,9 +45,11 @@ FACTS = {
     "at": "submitted_at",
 }
 GROUPS = -1  # in the place of an assignment: the values of these events name everybody in a group
+PEOPLE = ("person_id", "pseudonym", "author")  # columns in which a log names people
 FIRM = ("item_id", "purpose", "person_id")  # older versions change these only by handing an item to another person
 _ASSIGNMENT = Assignment.__table__
 _WORK_NAMES = {table.name for table in WORK}
+Rows = Mapping[str, Sequence[Row]]  # by table
 
 
 def fold(log: Iterable[Logged]) -> FoldedStudy:
@@ -88,7 +73,7 @@ class _Fold:
         self.named: set[str] = set()  # tables of which an event had rows
 
     def play(self, event: Logged) -> None:
-        rows = json.loads(event.rows) if event.rows else {}
+        rows = _rows_of(event)
         self.tells_all |= bool(rows)
         if not event.has_values and not event.says_none and (self.tells_all or event.kind in VALUED):
             self._note_gone(event)
@@ -100,7 +85,6 @@ class _Fold:
         if event.kind == EventKind.baseline:
             self.is_complete |= self.study.baseline is not None
             self.study.baseline = self.study.baseline or (event.number, event.at)
-        self._renumber(event)
         if event.kind in CARRIED and not rows:
             self._restate(event, CARRIED[EventKind(event.kind)], rows)
         if event.assignment_id is not None:
@@ -117,16 +101,12 @@ class _Fold:
     def _note_gone(self, event: Logged) -> None:
         work = self.study.works.get(event.assignment_id or 0, FoldedWork())
         people = {event.subject, work.row.get("person_id", ""), event.actor if event.assignment_id else ""}
-        gone = ErasedEvent(event.number, event.kind, event.assignment_id, frozenset(people))
-        self.study.gone[event.number] = gone
-        self._index(gone)
-
-    def _index(self, gone: ErasedEvent) -> None:
-        """By everybody who may take its values with them: there may be thousands of events and departures."""
-        of_groups = gone.kind == EventKind.annotators_grouped
-        keys: tuple[str | int, ...] = (*gone.people, gone.assignment_id or 0, *[GROUPS] * of_groups)
+        self.study.gone[event.number] = event.assignment_id
+        # by everybody who may take the values with them: there may be thousands of events and departures
+        of_groups = event.kind == EventKind.annotators_grouped
+        keys: tuple[str | int, ...] = (*people, event.assignment_id or 0, *[GROUPS] * of_groups)
         for key in keys:
-            self.gone_of[key].add(gone.number)
+            self.gone_of[key].add(event.number)
 
     def _let_go(self, departure: Logged) -> None:
         """Missing values are no error if they belonged to somebody who then left."""
@@ -135,24 +115,7 @@ class _Fold:
         keys: tuple[str | int, ...] = (departure.subject, *own, *[GROUPS] * is_erased)
         numbers = {number for key in keys for number in self.gone_of.pop(key, set())}
         with_them = [self.study.gone.pop(number) for number in numbers & self.study.gone.keys()]
-        self.study.erased |= {gone.assignment_id for gone in with_them if gone.assignment_id is not None}
-
-    def _renumber(self, event: Logged) -> None:
-        """After an import, map row numbers and pseudonyms to those of the importing database."""
-        if event.kind != EventKind.study_arrived:
-            return
-        arrival = StudyArrival.read(event.number, event.new)
-        self.study = renumbering.of_study(self.study, arrival)
-        self.of_person = defaultdict(
-            set,
-            {
-                arrival.renamed.get(name, name): {number + arrival.shift for number in numbers}
-                for name, numbers in self.of_person.items()
-            },
-        )
-        self.gone_of.clear()
-        for gone in self.study.gone.values():
-            self._index(gone)
+        self.study.erased |= {assignment_id for assignment_id in with_them if assignment_id is not None}
 
     # Annotations
 
@@ -162,10 +125,10 @@ class _Fold:
         work.number = event.number
         if "order" in new:
             purpose = {"purpose": new["purpose"]} if "purpose" in new else {}
-            work.row |= {"item_id": new["item"], "person_id": event.actor, **purpose}
+            work.row |= {"item_id": event.origin.moved(new["item"]), "person_id": event.actor, **purpose}
             self.of_person[event.actor].add(number)
             work.slots = {
-                place: {"assignment_id": number, "position": place, "candidate_id": candidate}
+                place: {"assignment_id": number, "position": place, "candidate_id": event.origin.moved(candidate)}
                 for place, candidate in enumerate(new["order"])
             }
             work.answers, work.highlights = (), ()
@@ -193,14 +156,14 @@ class _Fold:
 
     # Rows
 
-    def _restate(self, event: Logged, tables: Sequence[Table], rows: dict[str, Any]) -> None:
+    def _restate(self, event: Logged, tables: Sequence[Table], rows: Rows) -> None:
         """Replace rows of these tables in the event's scope by the event's rows; without any, they become unknown."""
-        names = {table.name for table in tables} | rows.keys() - {"salt"}
+        names = {table.name for table in tables} | rows.keys()
         if event.assignment_id is None:
             self._replace(event, names - _WORK_NAMES, rows)
         works = self._works_of(event, rows)
         if event.kind in BASELINES and "assignment" in rows:
-            added = [row for row in unpacked(rows["assignment"]) if row["id"] not in self.study.works]
+            added = [row for row in rows["assignment"] if row["id"] not in self.study.works]
             self._note_added("assignment", added)
         before = {number: self.study.works.get(number, FoldedWork()) for number in works}
         for number in works:
@@ -211,17 +174,17 @@ class _Fold:
             if event.kind in BASELINES and rows:
                 self.study.restated.append((number, before[number], _snapshot(self.study.works[number])))
 
-    def _works_of(self, event: Logged, rows: dict[str, Any]) -> set[int]:
+    def _works_of(self, event: Logged, rows: Rows) -> set[int]:
         if event.assignment_id is not None:
             return {event.assignment_id}
-        stated = {row["id"] for row in unpacked(rows["assignment"])} if "assignment" in rows else set()
+        stated = {row["id"] for row in rows.get("assignment", ())}
         if not event.subject:
             return stated
         works = {number: self.study.works[number] for number in self.of_person[event.subject]}
         # final values may have been handed over to somebody else since
         return stated | {number for number, work in works.items() if work.row.get("person_id") == event.subject}
 
-    def _replace(self, event: Logged, names: set[str], rows: dict[str, Any]) -> None:
+    def _replace(self, event: Logged, names: set[str], rows: Rows) -> None:
         leaving = {
             name: [
                 number
@@ -232,7 +195,7 @@ class _Fold:
         }
         for name in names:
             left = {number: self.study.tables[name].pop(number) for number in leaving[name]}
-            stated = {row["id"]: row for row in unpacked(rows[name])} if name in rows else {}
+            stated = {row["id"]: row for row in rows.get(name, ())}
             self.study.tables[name] |= stated
             if event.kind in BASELINES and rows:
                 self.study.replaced += [(name, row, stated.get(number)) for number, row in left.items()]
@@ -259,36 +222,36 @@ class _Fold:
         owner = self.study.tables[parent].get(row[column])
         return None if owner is None else self._pseudonym(parent, owner)
 
-    def _add_work(self, rows: dict[str, Any]) -> None:
+    def _add_work(self, rows: Rows) -> None:
         """Add rows of assignments and their parts to what is known."""
         works = self.study.works
-        for row in unpacked(rows["assignment"]) if "assignment" in rows else ():
+        for row in rows.get("assignment", ()):
             work = works.setdefault(row["id"], FoldedWork())
             work.row |= row
             if "person_id" in row:
                 self.of_person[row["person_id"]].add(row["id"])
-        for row in unpacked(rows["slot"]) if "slot" in rows else ():
+        for row in rows.get("slot", ()):
             works[row["assignment_id"]].slots.setdefault(row["position"], {}).update({"set_aside": None, **row})
-        for row in unpacked(rows["submission"]) if "submission" in rows else ():
+        for row in rows.get("submission", ()):
             work = works[row["assignment_id"]]
             if work.submissions is not None:
                 work.submissions[row["id"]] = row
         if "rating" in rows:
             self._add_answers(rows)
         for name in {"comment", "person"} & rows.keys():
-            self.study.tables[name] |= {row["id"]: row for row in unpacked(rows[name])}
+            self.study.tables[name] |= {row["id"]: row for row in rows[name]}
 
-    def _add_answers(self, rows: dict[str, Any]) -> None:
+    def _add_answers(self, rows: Rows) -> None:
         """Add ratings, explanations and highlights from rows, in which texts are digests."""
-        explained = {row["rating_id"]: row for row in unpacked(rows["explanation"])}
+        explained = {row["rating_id"]: row for row in rows["explanation"]}
         none: Row = {"reasons": None, "text": None, "words": None}
         answers: dict[int, list[FoldedAnswer]] = defaultdict(list)
-        for row in unpacked(rows["rating"]):
+        for row in rows["rating"]:
             why = explained.get(row["id"], none)
             shown = row["position"], row["criterion_id"], row["number"], row["option_id"], bool(row["missing"])
             answers[row["assignment_id"]].append(FoldedAnswer(*shown, why["reasons"], why["text"], why["words"]))
         marks: dict[int, list[LoggedHighlight]] = defaultdict(list)
-        for row in unpacked(rows["highlight"]):
+        for row in rows["highlight"]:
             marks[row["assignment_id"]].append(_mark(row))
         for number in answers.keys() | marks.keys():
             work = self.study.works[number]
@@ -307,6 +270,26 @@ class _Fold:
                 option = answer.option_id and options.get((criterion, answer.option_id), answer.option_id)
                 numbered.append(answer._replace(criterion_id=criterion, option_id=option))
             work.answers = work.answers and numbered
+
+
+def _rows_of(event: Logged) -> Rows:
+    """Table → the rows that the event carries, with the numbers and pseudonyms of this database."""
+    parts = json.loads(event.rows) if event.rows else {}
+    return {
+        name: [_present(name, row, event.origin) for row in unpacked(part)]
+        for name, part in parts.items()
+        if name != "salt"
+    }
+
+
+def _present(table: str, row: Row, origin: FormerNumbers) -> Row:
+    """A row of the log, which may have only some of its table's columns."""
+    if origin is HERE:
+        return row
+    numbers = {column: origin.moved(row[column]) for column in numbers_in(TABLES[table]) if column in row}
+    named = [column for column in PEOPLE if column in row]
+    people = origin.present(row[column] for column in named)
+    return {**row, **numbers, **dict(zip(named, people, strict=True))}
 
 
 def _snapshot(work: FoldedWork) -> FoldedWork:

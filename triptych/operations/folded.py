@@ -53,31 +53,22 @@ class FoldedWork:
     number: int = 0
 
 
-@dataclass(frozen=True)
-class ErasedEvent:
-    """An event whose values were deleted. One of `people` must have left since; for groups, it may be others, too."""
-
-    number: int
-    kind: str
-    assignment_id: int | None
-    people: frozenset[str]
-
-
 @dataclass
 class FoldedStudy:
     """The study's rows according to its log.
 
     tables: for each table except those of annotations, number → row. erased: assignments whose values were erased with
-    their annotator. baseline: number and time of the first event that added what older events left out. restated:
-    (assignment, earlier state, state in the baseline). replaced: for other rows, and assignments that only a baseline
-    has, (table, row before the baseline, row in it); None where there is no row. design: the hashes logged at launch or
-    by the last amendment, and that event's number.
+    their annotator. gone: event whose values are missing → its assignment; each must have left with somebody. baseline:
+    number and time of the first event that added what older events left out. restated: (assignment, earlier state,
+    state in the baseline). replaced: for other rows, and assignments that only a baseline has, (table, row before the
+    baseline, row in it); None where there is no row. design: the hashes logged at launch or by the last amendment, and
+    that event's number.
     """
 
     tables: dict[str, dict[int, Row]] = field(default_factory=lambda: defaultdict(dict))
     works: dict[int, FoldedWork] = field(default_factory=dict)
     erased: set[int] = field(default_factory=set)
-    gone: dict[int, ErasedEvent] = field(default_factory=dict)
+    gone: dict[int, int | None] = field(default_factory=dict)
     baseline: tuple[int, datetime] | None = None
     restated: list[tuple[int, FoldedWork, FoldedWork]] = field(default_factory=list)
     replaced: list[tuple[str, Row | None, Row | None]] = field(default_factory=list)

@@ -165,8 +165,8 @@ def _differences(session: Session, study: Study, folded: FoldedStudy) -> Iterato
     persons = dict(map(tuple, session.execute(select(Person.id, Person.pseudonym))))
     yield from foreign_parts.in_database(session.connection())
     yield from sqlite_files.damage(session.connection())
-    for gone in folded.gone.values():
-        yield f"The values of event {gone.number} are missing from the log, but nobody withdrew or was erased since."
+    for number in folded.gone:
+        yield f"The values of event {number} are missing from the log, but nobody withdrew or was erased since."
     yield from _of_baseline(folded)
     yield from _of_rows(session, study, folded, persons)
     yield from _of_work(session, study, folded, persons)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from sqlalchemy import Table, select
@@ -27,10 +27,17 @@ class FormerNumbers:
     shift: int = 0
     former: Mapping[str, str] = field(default_factory=dict)
 
+    @cached_property
+    def _now(self) -> Mapping[str, str]:
+        return {then: name for name, then in self.former.items()}
+
     def present(self, pseudonyms: Iterable[str]) -> list[str]:
         """These pseudonyms of then as they are now."""
-        now = {then: name for name, then in self.former.items()}
-        return [now.get(pseudonym, pseudonym) for pseudonym in pseudonyms]
+        return [self._now.get(pseudonym, pseudonym) for pseudonym in pseudonyms]
+
+    def moved(self, number: Any) -> Any:
+        """A row number of then as it is now; anything else, such as None or a key, is unchanged."""
+        return number + self.shift if isinstance(number, int) else number
 
     def as_logged(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """The fields of an event as they were when it was hashed."""
@@ -56,17 +63,12 @@ class StudyArrival:
     shift: int
     renamed: Mapping[str, str]
 
-    @classmethod
-    def read(cls, number: int, new: Mapping[str, Any]) -> StudyArrival:
-        """The arrival, from the number and the new values of its event."""
-        return cls(number, new["slug"], new["shift"], new["renamed"])
-
 
 def arrivals(session: Session, study_id: int) -> list[StudyArrival]:
     """The arrivals of a study in order; empty for a study created in this database."""
     query = select(Event.number, EventDetail.new).join(EventDetail, EventDetail.event_id == Event.id)
     rows = session.execute(query.where(Event.study_id == study_id, Event.kind == KIND).order_by(Event.number))
-    return [StudyArrival.read(number, new) for number, new in rows if new]
+    return [StudyArrival(number, new["slug"], new["shift"], new["renamed"]) for number, new in rows if new]
 
 
 def origin(journey: Iterable[StudyArrival], number: int) -> FormerNumbers:

@@ -494,7 +494,7 @@ def tells_systems(value: Any, names: Collection[str]) -> bool:
 
 @dataclass(frozen=True)
 class Logged:
-    """An event with its values; rows: JSON."""
+    """An event with its values; rows: JSON. Values and rows have the numbers and pseudonyms of their origin."""
 
     number: int
     at: datetime
@@ -507,13 +507,13 @@ class Logged:
     rows: str | None
     has_values: bool
     says_none: bool
+    origin: arrivals.FormerNumbers
 
 
 def chain(session: Session, study_id: int) -> Iterator[Logged]:
     """The log in order, each event checked against the previous one. Raises BrokenChain at the first that fails.
 
-    Events recorded in the current transaction are chained first. Numbers and pseudonyms are those of the database where
-    an event happened.
+    Events recorded in the current transaction are chained first.
     """
     write_pending(session)
     try:
@@ -540,20 +540,20 @@ def _checked(session: Session, study_id: int) -> Iterator[Logged]:
         row = dict(zip(names, values, strict=True))
         number += 1
         before = arrivals.origin(journey, number) if number in turning_points else before
-        row = before.as_logged(row) if journey else row
         has_values = row["salt"] is not None
         if row["number"] != number or row["previous_hash"] != previous:
             raise BrokenChain(f"Event {number} is missing or was replaced.")
         changed = has_values and (
             row["digest"] == NO_VALUES or digest(row["salt"], row["old"], row["new"], row["rows"]) != row["digest"]
         )
-        if changed or chain_hash(row) != row["hash"]:
+        if changed or chain_hash(before.as_logged(row) if journey else row) != row["hash"]:
             raise BrokenChain(f"Event {number} was changed.")
         previous = row["hash"]
         about = {
             name: row[name] for name in ("number", "at", "actor", "kind", "assignment_id", "subject", "hash", "rows")
         }
-        yield Logged(**about, new=row["new"] or {}, has_values=has_values, says_none=row["digest"] == NO_VALUES)
+        says_none = row["digest"] == NO_VALUES
+        yield Logged(**about, new=row["new"] or {}, has_values=has_values, says_none=says_none, origin=before)
     head = select(Study.event_number, Study.event_hash).where(Study.id == study_id)
     if tuple(session.connection().execute(head).one()) != (number, previous):
         raise BrokenChain(f"Events after {number} are missing.")
