@@ -269,7 +269,7 @@ def test_a_skipped_item_is_free_and_does_not_come_back(opened):
     )
 
     with writing(engine) as session:
-        annotations.set_aside_item(session, who, skip)
+        annotations.submit(session, who, skip)
         assert session.get_one(Item, first.item_id).taken == 0
     seen = set()
     with writing(engine) as session:
@@ -289,7 +289,7 @@ def test_ignoring_counts_as_done_and_keeps_the_place(opened):
     )
 
     with writing(engine) as session:
-        annotations.set_aside_item(session, who, ignore)
+        annotations.submit(session, who, ignore)
 
     with reading(engine) as session:
         assert session.get_one(Assignment, first.id).state == "ignored"
@@ -303,7 +303,7 @@ def test_a_reason_that_the_rubric_does_not_offer_is_refused(opened):
     )
 
     with pytest.raises(InvalidAnnotation, match="boring"), writing(engine) as session:
-        annotations.set_aside_item(session, who, skip)
+        annotations.submit(session, who, skip)
 
 
 def test_an_expired_reservation_loses_no_work(opened, make_study, monkeypatch):

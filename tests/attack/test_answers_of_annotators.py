@@ -12,7 +12,7 @@ from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers,
 from sqlalchemy import func, select, text
 
 from triptych.annotate import comments, drafts, onboarding
-from triptych.annotate.annotations import SetAsideMessage, set_aside_item, submit
+from triptych.annotate.annotations import SetAsideMessage, submit
 from triptych.annotate.assignments import Assigned, NoItem, current
 from triptych.annotate.drafts import DraftMessage
 from triptych.annotate.own_items import own_items
@@ -213,7 +213,7 @@ def skip_next(session, study, who):
     """The next item, which is skipped."""
     work = assigned(session, study, who)
     skip = {**submission(work, f"skipping {work.token}").model_dump(), "kind": "skip", "reason": "no"}
-    set_aside_item(session, who, SetAsideMessage(**{k: v for k, v in skip.items() if k in FIELDS}))
+    submit(session, who, SetAsideMessage(**{k: v for k, v in skip.items() if k in FIELDS}))
     return work
 
 

@@ -114,7 +114,7 @@ def set_aside(session: Session, study: Study, who: Who, kind: Any, reason: str) 
         submission=uuid.uuid4().hex,
         reason=reason,
     )
-    annotating.set_aside_item(session, who, message)
+    annotating.submit(session, who, message)
     return work
 
 

@@ -116,7 +116,7 @@ DOORS = {
         simulate.demo.load_demo
     """,
     "inner": """
-        annotate.annotations.hand_in annotate.annotations.set_aside_item annotate.annotations.submit
+        annotate.annotations.hand_in annotate.annotations.submit
         annotate.assignments.current annotate.assignments.current_of annotate.entry_test.next_gold
         annotate.entry_test.outcome annotate.entry_test.sheet annotate.exclusions.forget_unfinished
         annotate.exclusions.give_up_reservations

@@ -13,7 +13,8 @@ from sqlalchemy import Engine, delete, select, text, update
 from sqlmodel import Session
 
 from triptych import clock
-from triptych.annotate.annotations import SetAsideMessage, set_aside_item
+from triptych.annotate.annotations import SetAsideMessage
+from triptych.annotate.annotations import submit as send
 from triptych.errors import UnsafeDatabase
 from triptych.operations import verify
 from triptych.simulate import demo
@@ -108,7 +109,7 @@ def test_an_item_ignored_after_its_submission_holds_after_the_upgrade(sqlite_eng
         stored = session.get_one(Assignment, work.id)
         ignored = {"kind": "ignore", "reason": "empty", "pen": "pen-of-a-tab", "submission": "submission-2"}
         message = SetAsideMessage(assignment=stored.token, version=stored.version, **ignored)
-        set_aside_item(session, first, message)
+        send(session, first, message)
         if edited:
             resubmit(session, first, work, full_answers(fluency=3))
     age(sqlite_engine)

@@ -255,7 +255,7 @@ def test_an_ignored_item_with_a_refilled_place_is_no_tampering(sqlite_engine, ma
         monkeypatch.setattr(clock, "now", lambda: real() + timedelta(hours=1))
         reservations.give_back_expired(session, study)
         submit(session, study, new)
-        annotations.set_aside_item(session, late, ignoring(reserved))
+        annotations.submit(session, late, ignoring(reserved))
         withdrawal.withdraw(session, study, member.pseudonym, member.pseudonym)
         exclusions.exclude(session, study, back.pseudonym, "too fast", lead.pseudonym)
         item = session.get_one(Item, reserved.item_id, populate_existing=True)

@@ -5,6 +5,7 @@ Nothing here knows a system or a candidate's id beyond the slot; texts are read 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -26,7 +27,7 @@ from triptych.errors import AlreadySubmitted, InvalidAnnotation, NotFound, OpenE
 from triptych.languages import language
 from triptych.languages.language import _, message
 from triptych.people.membership import AnnotatorMembership
-from triptych.rubric.answers import Arrangement, CheckedAnswers, Text, check_answers, parse_answers
+from triptych.rubric.answers import Arrangement, Text, check_answers, parse_answers
 from triptych.storage import events, writes
 from triptych.storage.events import EventKind
 from triptych.storage.models import SEEN, Assignment, AssignmentState, Purpose, Study, Submission, TextView
@@ -43,6 +44,7 @@ ALREADY_SUBMITTED = message("This item was submitted before.")
 DECIDED = message("The lead has recorded final values for this item, so it cannot be changed any more.")
 NO_MORE = message("You have no further items in this study, so this one could not be stored. Ask the lead about it.")
 FINAL_COLUMNS = ("state", "version", "draft", "draft_seq", "pen", "active_seconds", "submitted_at", "arrangement")
+LATER_COLUMNS = ("version", "draft", "draft_seq", "pen")  # of a check that is answered again
 PLAIN = r"^[\x20-\x7e]+$"
 
 
@@ -143,34 +145,23 @@ def _edited_since(session: Session, assignment: Assigned) -> timedelta:
     return timedelta(seconds=added)
 
 
-def submit(session: Session, who: Who, message: SubmitMessage) -> Receipt:
+def submit(session: Session, who: Who, message: SubmitMessage | SetAsideMessage) -> Receipt:
     """Stores a finished annotation and reserves the next item, in the caller's transaction.
 
-    Sending the same submission twice returns the same receipt. Raises InvalidAnnotation, NotFound, AlreadySubmitted,
+    An item that is skipped (its place becomes free) or ignored (it counts as done) has a reason of the rubric. Sending
+    the same submission twice returns the same receipt. Raises InvalidAnnotation, NotFound, AlreadySubmitted,
     OpenElsewhere or StudyNotOpen; then nothing has changed.
     """
-    return _receipt(session, who, message)
-
-
-def set_aside_item(session: Session, who: Who, message: SetAsideMessage) -> Receipt:
-    """Skips the item (its place becomes free) or ignores it (counts as done), with a reason of the rubric.
-
-    Raises what `submit` raises; then nothing has changed.
-    """
-    return _receipt(session, who, message)
-
-
-def hand_in(session: Session, who: Who, message: SubmitMessage | SetAsideMessage) -> Assigned:
-    """Like `submit` and `set_aside_item`, for work done outside the workbench: no next item is reserved."""
-    membership, assignment = assignments.locked(session, who, message.assignment)
-    return _finish(session, who, membership, assignment, message)
-
-
-def _receipt(session: Session, who: Who, message: SubmitMessage | SetAsideMessage) -> Receipt:
     membership, assignment = assignments.locked(session, who, message.assignment)
     finished = _finish(session, who, membership, assignment, message)
     study = session.get_one(Study, assignment.study_id)
     return Receipt(message.submission, finished, assignments.current_of(session, study, who, membership))
+
+
+def hand_in(session: Session, who: Who, message: SubmitMessage | SetAsideMessage) -> Assigned:
+    """Like `submit`, for work done outside the workbench: no next item is reserved."""
+    membership, assignment = assignments.locked(session, who, message.assignment)
+    return _finish(session, who, membership, assignment, message)
 
 
 def _finish(
@@ -245,8 +236,6 @@ def _store_answers(session: Session, study: Study, assignment: Assigned, who: Wh
     design = lifecycle.design_of(session, study)
     checked = check_answers(design.rubric, study.round, assignment.candidates, parse_answers(message.answers))
     rows = answer_rows(session, design, assignment.id, checked)  # also checks that highlights fit their texts
-    if _is_settled_check(assignment):
-        return _note_later(session, study, assignment, who, message, AssignmentState.submitted, checked)
     previous = _logged_before(session, assignment)
     finished = replace(
         _settled(session, assignment, message, AssignmentState.submitted),
@@ -254,9 +243,12 @@ def _store_answers(session: Session, study: Study, assignment: Assigned, who: Wh
         draft_seq=assignment.draft_seq + 1,
         arrangement=_arrangement(study, assignment, message),
     )
-    carried = _store_final(session, study, finished, message, rows, first=previous is None, note=checked.note or None)
-    kind = EventKind(finished.state) if previous is None else EventKind.annotation_edited
     new = LoggedAnnotation.of(finished, checked).to_json()
+    if _is_settled_check(assignment):
+        return _note_later(session, study, assignment, finished, who, message, new)
+    columns = {"note": checked.note or None, "reason": None, **_columns(finished, FINAL_COLUMNS, study, message)}
+    carried = _store_final(session, finished, message, columns, rows, first=previous is None)
+    kind = EventKind(finished.state) if previous is None else EventKind.annotation_edited
     events.record(
         session, study.id, kind, who.pseudonym, assignment_id=finished.id, old=previous, new=new, rows=carried
     )
@@ -271,14 +263,15 @@ def _store_set_aside(
     if offer is None or message.reason not in [reason.key for reason in offer.reasons]:
         raise InvalidAnnotation(f"{message.reason!r} is no reason to {message.kind} an item of this study.")
     state = AssignmentState.skipped if message.kind == "skip" else AssignmentState.ignored
-    if _is_settled_check(assignment):
-        return _note_later(session, study, assignment, who, message, state)
     previous, note, reason = _logged_before(session, assignment), message.text.strip() or None, message.reason
     finished = _settled(session, assignment, message, state)
-    first = previous is None
-    carried = _store_final(session, study, finished, message, AnswerRows(), first=first, note=note, reason=reason)
-    record = partial(events.record, session, study.id, EventKind(state), who.pseudonym, assignment_id=finished.id)
     new = LoggedAnnotation(state=finished.state, reason=reason, note=note).to_json()
+    if _is_settled_check(assignment):
+        new |= {"seconds": finished.active_seconds, "at": clock.now().isoformat()}
+        return _note_later(session, study, assignment, finished, who, message, new)
+    columns = {"note": note, "reason": reason, **_columns(finished, FINAL_COLUMNS, study, message)}
+    carried = _store_final(session, finished, message, columns, AnswerRows(), first=previous is None)
+    record = partial(events.record, session, study.id, EventKind(state), who.pseudonym, assignment_id=finished.id)
     record(subject=reason, old=previous, new=new, rows=carried)
     return finished
 
@@ -292,43 +285,24 @@ def _note_later(
     session: Session,
     study: Study,
     assignment: Assigned,
+    answered: Assigned,
     who: Who,
     message: SubmitMessage | SetAsideMessage,
-    state: AssignmentState,
-    checked: CheckedAnswers | None = None,
+    logged: dict[str, Any],
 ) -> Assigned:
     """Record a later answer to a check: only the log and the annotator's own screen show it, the first one counts."""
-    answered = replace(
-        assignment,
-        state=state,
-        active_seconds=_seconds(session, assignment, message),
-        submitted_at=clock.now(),
-        version=assignment.version + 1,
-        arrangement=(
-            _arrangement(study, assignment, message) if isinstance(message, SubmitMessage) else assignment.arrangement
-        ),
-    )
-    logged = LoggedAnnotation.of(answered, checked).to_json() if checked else {}
-    if isinstance(message, SetAsideMessage):
-        facts = {"state": state, "reason": message.reason, "note": message.text.strip() or None}
-        logged = {**facts, "seconds": answered.active_seconds, "at": clock.now().isoformat()}
-    draft, seq = assignment.draft, assignment.draft_seq
-    if isinstance(message, SubmitMessage):
-        draft, seq = message.answers, seq + 1
-    columns = {"version": answered.version, "draft": draft, "draft_seq": seq, "pen": None, **_page(study, message)}
-    submission = _submission(answered, message)
-    if not writes.store_annotation(session, answered.id, columns, submission, AnswerRows(), first=True):
-        raise NotFound(_(OF_ANOTHER))
-    carried = written(Assignment, [{"id": answered.id, **columns}]) | written(Submission, [submission])
+    columns = _columns(answered, LATER_COLUMNS, study, message)
+    carried = _store_final(session, answered, message, columns, AnswerRows(), first=True)
     kind, new = EventKind.check_answered_again, {LATER: logged}
     events.record(session, study.id, kind, who.pseudonym, assignment_id=answered.id, new=new, rows=carried)
     events.write_pending(session)  # the choice of the next item reads it
-    return replace(assignment, version=answered.version, draft=draft, draft_seq=seq, pen=None)
+    return replace(assignment, **{name: getattr(answered, name) for name in LATER_COLUMNS})
 
 
-def _page(study: Study, message: FinalMessage) -> dict[str, Any]:
-    """Columns about the page that the annotation was made on."""
+def _columns(answered: Assigned, names: Iterable[str], study: Study, message: FinalMessage) -> dict[str, Any]:
+    """These columns of the assignment, and those about the page that the annotation was made on."""
     return {
+        **{name: getattr(answered, name) for name in names},
         "text_view": message.text_view if formats_of(study).markdown else TextView.written,
         "language": message.language if message.language in language.codes() else None,
     }
@@ -388,21 +362,17 @@ def _settle_place(session: Session, assignment: Assigned, state: AssignmentState
 
 def _store_final(
     session: Session,
-    study: Study,
     finished: Assigned,
     message: FinalMessage,
+    columns: dict[str, Any],
     rows: AnswerRows,
     *,
     first: bool,
-    note: str | None,
-    reason: str | None = None,
 ) -> dict[str, Any]:
-    """Stores answers, final columns and the submission's id; returns the rows for the log.
+    """Stores answers, these columns and the submission's id; returns the rows for the log.
 
     Raises NotFound if the submission's id belongs to another item.
     """
-    columns = {name: getattr(finished, name) for name in FINAL_COLUMNS}
-    columns |= {"note": note, "reason": reason, **_page(study, message)}
     submission = _submission(finished, message)
     if not writes.store_annotation(session, finished.id, columns, submission, rows, first=first):
         raise NotFound(_(OF_ANOTHER))

@@ -8,7 +8,7 @@ from typing import Any
 from sqlmodel import Session
 
 from triptych.annotate import assignments, comments, drafts
-from triptych.annotate.annotations import Receipt, SetAsideMessage, SubmitMessage, read_message, set_aside_item, submit
+from triptych.annotate.annotations import Receipt, SetAsideMessage, SubmitMessage, read_message, submit
 from triptych.annotate.assignments import NoItem
 from triptych.annotate.blinding import Feedback, FeedbackRow, Notice, View, view
 from triptych.annotate.checks import compared, in_words
@@ -24,6 +24,11 @@ from triptych.study.persons import Who
 
 ASKED = message("A lead asks about this item: “{question}” You can answer under My work.")
 STEPS = {"back": -1, "forward": 1}
+FINAL: dict[str, type[SubmitMessage | SetAsideMessage]] = {
+    "submit": SubmitMessage,
+    "skip": SetAsideMessage,
+    "ignore": SetAsideMessage,
+}
 
 
 @dataclass(frozen=True)
@@ -119,10 +124,8 @@ def act(session: Session, study: Study, who: Who, action: Any) -> Desk:
     kind = action.get("kind") if isinstance(action, dict) else None
     if not isinstance(kind, str):
         raise InvalidAnnotation("The workbench sent no action.")
-    if kind == "submit":
-        return _after(session, study, who, submit(session, who, read_message(SubmitMessage, action)))
-    if kind in ("skip", "ignore"):
-        return _after(session, study, who, set_aside_item(session, who, read_message(SetAsideMessage, action)))
+    if kind in FINAL:
+        return _after(session, study, who, submit(session, who, read_message(FINAL[kind], action)))
     if kind in STEPS:
         return lay(
             session,

@@ -20,7 +20,7 @@ from sqlmodel import Session
 
 from triptych import clock
 from triptych.annotate import assignments, entry_test, onboarding, reservations
-from triptych.annotate.annotations import SetAsideMessage, SubmitMessage, set_aside_item, submit
+from triptych.annotate.annotations import SetAsideMessage, SubmitMessage, submit
 from triptych.annotate.answer_rows import context_of
 from triptych.annotate.assignments import NoItem
 from triptych.annotate.reservations import Assigned
@@ -253,10 +253,10 @@ class _Crowd:
         message = {"active_seconds": self.rng.randint(90, 230), **message_of(work.token, work.version, self.rng)}
         if self.ids[work.item_id] == NOTHING_TO_ANSWER:
             message |= {"kind": "ignore", "reason": "nothing_to_answer"}
-            return set_aside_item(self.session, who, SetAsideMessage(**message)).next
+            return submit(self.session, who, SetAsideMessage(**message)).next
         if skips:
             message |= {"kind": "skip", "reason": "unclear"}
-            return set_aside_item(self.session, who, SetAsideMessage(**message)).next
+            return submit(self.session, who, SetAsideMessage(**message)).next
         answers = self._answers(work, severity)
         return submit(self.session, who, SubmitMessage(**message, kind="submit", answers=answers)).next
 
