@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import platform
 import re
 import shlex
 import shutil
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
 ROOT = app_folder()
-MIN_PYTHON = (3, 11)
 PIN = re.compile(r"([A-Za-z0-9._-]+)(?:\[\w+\])?==([\w.]+)")
 MIN_FREE_BYTES = 200 * 2**20
 MAX_SKEW_SECONDS = 5.0  # between the database's clock and this computer's
@@ -46,7 +46,7 @@ class Diagnosis:
 
 def examine() -> Iterator[Diagnosis]:
     """All results, most basic checks first; checks that depend on a failed one are skipped."""
-    yield python()
+    yield Diagnosis("Python", platform.python_version())
     missing = [finding for finding in packages() if finding.problem]
     yield from missing
     if missing:
@@ -78,13 +78,6 @@ def explain_missing(error: ModuleNotFoundError) -> str:
 def show_error(number: str) -> str:
     """The command that shows a stored trace."""
     return f"{program()} server doctor --error {number}"
-
-
-def python() -> Diagnosis:
-    version = ".".join(str(part) for part in sys.version_info[:3])
-    if sys.version_info < MIN_PYTHON:
-        return Diagnosis("Python", f"{version} is too old; Triptych needs 3.11 or newer.", problem=True)
-    return Diagnosis("Python", version)
 
 
 def packages(requirements: Path = ROOT / "requirements.txt") -> Iterator[Diagnosis]:
