@@ -23,7 +23,7 @@ from triptych.operations import move, usable, verify
 from triptych.people import passcodes, roster
 from triptych.people.names import LONGEST_NAME, tidied
 from triptych.storage import events
-from triptych.storage.arrivals import OF_NUMBERED
+from triptych.storage.arrivals import numbers_in
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Comment,
@@ -247,7 +247,7 @@ class _Home:
     def row(self, table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
         """A row of the file, changed for this database. Raises ValueError for values that a column cannot have."""
         moved = {column.name: usable.checked(column, row[column.name]) for column in table.columns}
-        for name in _growing(table):
+        for name in numbers_in(table):
             if moved[name] is not None:
                 moved[name] = self._grown(table, moved[name])
         for name in NAMING.get(table.name, ()):
@@ -275,14 +275,6 @@ class _Home:
 
 # table → columns that name people by pseudonym
 NAMING = {"person": ("pseudonym",), "comment": ("author",), "event": ("actor", "subject")}
-
-
-@cache
-def _growing(table: Table) -> tuple[str, ...]:
-    """Names of the columns that contain shifted row numbers; the rubric's number is replaced."""
-    own = ["id"] if table.autoincrement_column is not None else []
-    keys = [key for key in table.foreign_keys if key.column.name in OF_NUMBERED]
-    return tuple(dict.fromkeys(own + [key.parent.name for key in keys if key.column.table is not move.RUBRIC]))
 
 
 def _copy(old: Connection, new: Connection, table: Table, slug: str, home: _Home) -> None:

@@ -17,7 +17,6 @@ from triptych.storage.models import Event, EventDetail
 
 KIND = "study arrived"
 OF_NUMBERED = ("id", "assignment_id")  # columns that foreign keys refer to and that contain row numbers
-OWN_NUMBERS = ("person", "rubric")  # tables not renumbered: people have pseudonyms, a rubric may exist here already
 
 
 @dataclass(frozen=True)
@@ -86,11 +85,14 @@ def origin(journey: Iterable[StudyArrival], number: int) -> FormerNumbers:
 
 @cache
 def numbers_in(table: Table) -> tuple[str, ...]:
-    """Names of the columns that contain row numbers, which increase when a study arrives."""
+    """Names of the columns that contain row numbers, which increase when a study arrives.
+
+    Not that of the rubric, which may be here already. In a log, people are named instead.
+    """
     own = ["id"] if table.autoincrement_column is not None else []
     pointing = [
         key.parent.name
         for key in table.foreign_keys
-        if key.column.name in OF_NUMBERED and key.column.table.name not in OWN_NUMBERS
+        if key.column.name in OF_NUMBERED and key.column.table.name != "rubric"
     ]
     return tuple(dict.fromkeys(own + pointing))
