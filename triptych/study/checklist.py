@@ -176,15 +176,11 @@ def _consent(draft: _Draft) -> Iterator[CheckPoint]:
 def _ethics(draft: _Draft) -> Iterator[CheckPoint]:
     ethics = draft.settings.ethics
     until = f"Data are stored until {ethics.stored_until}." if ethics.stored_until else ""
-    approval, complaints = (f"{head}: {text}" if text else "" for head, text in _labelled(draft))
+    approval = f"Ethics approval: {ethics.approval}" if ethics.approval else ""
+    complaints = f"Complaints go to: {ethics.complaints}" if ethics.complaints else ""
     yield _filled(SetupSection.study, approval, "The ethics committee's approval is empty.", "Reports print it.")
     yield _filled(SetupSection.study, until, "How long data are stored is empty.", "The consent page states it.")
     yield _filled(SetupSection.study, complaints, "Who receives complaints is empty.", "The consent page names them.")
-
-
-def _labelled(draft: _Draft) -> Iterator[tuple[str, str]]:
-    yield "Ethics approval", draft.settings.ethics.approval
-    yield "Complaints go to", draft.settings.ethics.complaints
 
 
 def _filled(section: SetupSection, done: str, empty: str, advice: str) -> CheckPoint:
