@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import Table
 
 from triptych.annotate.logged import LoggedHighlight, LoggedRating
-from triptych.operations.folded import FoldedAnswer, FoldedStudy, FoldedWork
+from triptych.operations.folded import FoldedAnswer, FoldedStudy, FoldedWork, hidden_mark
 from triptych.rubric.answers import count_words
 from triptych.storage.arrivals import HERE, FormerNumbers, numbers_in
 from triptych.storage.events import CARRIED, DEPARTURES, EventKind, Logged
@@ -151,8 +151,7 @@ class _Fold:
         for place, slot in work.slots.items():
             slot["set_aside"] = aside.get(place)
         work.answers = [_answered(LoggedRating(*rating)) for rating in new.get("ratings", ())]
-        work.highlights = [LoggedHighlight(*mark) for mark in new.get("highlights", ())]
-        work.hidden = False
+        work.highlights = [hidden_mark(LoggedHighlight(*mark)) for mark in new.get("highlights", ())]
 
     # Rows
 
@@ -260,7 +259,7 @@ class _Fold:
     def number_answers(self) -> None:
         """Replace the keys of criteria and options in answers by their numbers."""
         restated = [work for _, *both in self.study.restated for work in both]
-        works = {id(work): work for work in (*restated, *self.study.works.values()) if not work.hidden}
+        works = {id(work): work for work in (*restated, *self.study.works.values())}
         criteria = {row["key"]: number for number, row in self.study.tables["criterion"].items()}
         options = {(row["criterion_id"], row["key"]): number for number, row in self.study.tables["option"].items()}
         for work in works.values():
@@ -302,7 +301,7 @@ def _snapshot(work: FoldedWork) -> FoldedWork:
 def _forgetful(work: FoldedWork, names: set[str], event: Logged) -> FoldedWork:
     """The work without the values that the event sets or whose logged values were deleted."""
     kept = [name for name in FIRM if event.assignment_id is None or name != "person_id"]
-    after = FoldedWork(work.row, work.slots, work.submissions, work.answers, work.highlights, work.hidden)
+    after = FoldedWork(work.row, work.slots, work.submissions, work.answers, work.highlights)
     if "assignment" in names:
         after.row = {name: work.row[name] for name in kept if name in work.row}
     if "slot" in names:
@@ -314,23 +313,16 @@ def _forgetful(work: FoldedWork, names: set[str], event: Logged) -> FoldedWork:
         after.submissions = {} if event.rows else None
     if "rating" in names:
         after.answers, after.highlights = ((), ()) if event.rows else (None, None)
-        after.hidden = True
     return after
 
 
 def _answered(rating: LoggedRating) -> FoldedAnswer:
-    if not (rating.reasons or rating.text):
-        return FoldedAnswer(*rating[:4], bool(rating.missing), None, None, None)
-    return FoldedAnswer(*rating[:4], bool(rating.missing), rating.reasons, rating.text, count_words(rating.text))
+    is_explained = rating.reasons or rating.text
+    why = (rating.reasons, rating.text, count_words(rating.text)) if is_explained else (None, None, None)
+    return FoldedAnswer.of(*rating[:4], bool(rating.missing), *why)
 
 
 def _mark(row: Row) -> LoggedHighlight:
     place = row["position"], row["turn"], row["start"], row["end"]
     quote = row["quote"] if row["start"] is None else None
     return LoggedHighlight(*place, row["label"], row["comment"], quote, row.get("unit"))
-
-
-def hidden_mark(mark: LoggedHighlight) -> LoggedHighlight:
-    """The highlight with digests instead of texts, as in the log's rows."""
-    words = as_carried(TABLES["highlight"], {"comment": mark.comment, "quote": mark.quote}, {})
-    return mark._replace(**words)

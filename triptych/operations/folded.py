@@ -9,15 +9,16 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from triptych.annotate.logged import LoggedHighlight
-from triptych.storage.models import Explanation
+from triptych.storage.models import Explanation, Highlight
 from triptych.storage.rows import Row, as_carried
 
-_EXPLANATION = Explanation.__table__
+_EXPLANATION, _HIGHLIGHT = Explanation.__table__, Highlight.__table__
 
 
 class FoldedAnswer(NamedTuple):
     """A rating with its explanation; without an explanation, reasons, text and words are None.
 
+    reasons and text are digests, as in the log's rows, unless they are short.
     `criterion_id` and `option_id` are numbers; while an annotator's event is replayed, they are keys until the end of
     the log.
     """
@@ -31,17 +32,25 @@ class FoldedAnswer(NamedTuple):
     text: str | None
     words: int | None
 
-    def hidden(self) -> FoldedAnswer:
-        """The answer with digests instead of texts, as in the log's rows."""
-        words = as_carried(_EXPLANATION, {"reasons": self.reasons, "text": self.text}, {})
-        return self._replace(**words)
+    @classmethod
+    def of(cls, *answer: Any) -> FoldedAnswer:
+        """The answer whose fields are these values, with digests instead of texts."""
+        full = cls(*answer)
+        if full.words is None:
+            return full
+        return full._replace(**as_carried(_EXPLANATION, {"reasons": full.reasons, "text": full.text}, {}))
+
+
+def hidden_mark(mark: LoggedHighlight) -> LoggedHighlight:
+    """The highlight with digests instead of texts, as in the log's rows."""
+    return mark._replace(**as_carried(_HIGHLIGHT, {"comment": mark.comment, "quote": mark.quote}, {}))
 
 
 @dataclass(slots=True)
 class FoldedWork:
     """An assignment and its parts. A part is None if it is unknown, or if the whole annotation was erased.
 
-    hidden: explanations and comments are digests. A highlight's quote is None if it equals the text at that place.
+    Explanations and comments are digests. A highlight's quote is None if it equals the text at that place.
     """
 
     row: Row = field(default_factory=dict)
@@ -49,7 +58,6 @@ class FoldedWork:
     submissions: dict[str, Row] | None = None
     answers: Sequence[FoldedAnswer] | None = None
     highlights: Sequence[LoggedHighlight] | None = None
-    hidden: bool = False
     number: int = 0
 
 

@@ -32,8 +32,8 @@ from sqlmodel import Session
 from triptych.annotate.logged import LoggedHighlight
 from triptych.annotate.reservations import takes_places
 from triptych.operations import frozen, sealed
-from triptych.operations.fold import fold, hidden_mark
-from triptych.operations.folded import FoldedAnswer, FoldedStudy, FoldedWork
+from triptych.operations.fold import fold
+from triptych.operations.folded import FoldedAnswer, FoldedStudy, FoldedWork, hidden_mark
 from triptych.rubric.answers import letter
 from triptych.stats.numbers import counted
 from triptych.storage import events, foreign_parts, sqlite_files
@@ -186,8 +186,8 @@ def _of_baseline(folded: FoldedStudy) -> Iterator[str]:
         elif there is None:
             yield f"{where}: the row is not in the log."
         else:
-            known = {column: value for column, value in here.items() if column in there}  # there may be newer columns
-            yield from (f"{where}: {difference}" for difference in _columns(known, there))
+            # there may be newer columns
+            yield from (f"{where}: {difference}" for difference in _columns(here, there, complete=False))
     for number, before, after in folded.restated:
         for difference in _compared(before, after, folded.tables["criterion"]):
             yield f"annotation {number} at the baseline: {difference}"
@@ -225,13 +225,13 @@ def _name(row: Row) -> str:
     return f"{name}" if name == row["id"] else f"{row['id']} ({name})"
 
 
-def _columns(here: Row, there: Row) -> Iterator[str]:
-    """Differences between two rows in the columns that the log records."""
-    for column, value in there.items():
-        if column not in here or here[column] != value:
+def _columns(here: Row, there: Row, complete: bool = True, ignored: Sequence[str] = ()) -> Iterator[str]:
+    """Differences between two rows. If `complete`, columns that the log's row does not have are differences, too."""
+    for column in there | here if complete else there:
+        if column not in there:
+            yield f"{column} is not in the log."
+        elif column not in ignored and (column not in here or here[column] != there[column]):
             yield f"{column} is not what the log says."
-    for column in here.keys() - there.keys():
-        yield f"{column} is not in the log."
 
 
 # Assignments and what belongs to them
@@ -275,7 +275,7 @@ def _stored_work(
             as_carried(ASSIGNMENT, row, persons),
             _single("position", [as_carried(SLOT, slot, {}) for slot in slots[number]]),
             _single("id", sent),
-            [FoldedAnswer(*answer) for answer in answers[number]],
+            [FoldedAnswer.of(*answer) for answer in answers[number]],
             [_marked(span) for span in spans[number]],
         )
         yield number, work, row
@@ -328,14 +328,15 @@ def _marked(span: Sequence[Any]) -> LoggedHighlight:
     is_whole = turn is None or position is None  # for a context, `text` is that of the turn
     whole = (text or "") if is_whole else turns[turn][1] if turns and turn < len(turns) else ""
     as_in_text = start is not None and whole[start:end] == quote
-    return LoggedHighlight(position, turn, start, end, label, comment, None if as_in_text else quote, unit)
+    return hidden_mark(LoggedHighlight(position, turn, start, end, label, comment, None if as_in_text else quote, unit))
 
 
 def _compared(
     expected: FoldedWork, actual: FoldedWork, criteria: Mapping[int, Row], complete: bool = False
 ) -> Iterator[str]:
     """The differences between log and tables. If `complete`, values that the log does not have are differences, too."""
-    yield from _of_assignment(expected.row, actual.row, complete)
+    unfinished = {expected.row.get("state"), actual.row.get("state")} <= UNFINISHED
+    yield from _columns(actual.row, expected.row, complete, OF_DRAFTS if unfinished else ())
     if complete or expected.slots:  # earlier versions logged no order for imported ratings
         yield from _keyed("slot {}", expected.slots, actual.slots, complete)
     if expected.submissions is not None:
@@ -346,12 +347,8 @@ def _compared(
         if complete:
             yield "its ratings are not in the log."
         return
-    hidden = expected.hidden or actual.hidden
-    yield from _of_answers(_hidden(expected, hidden), _hidden(actual, hidden), criteria)
-    there, here = (
-        Counter(hidden_mark(mark) if hidden and not work.hidden else mark for mark in work.highlights or ())
-        for work in (expected, actual)
-    )
+    yield from _of_answers(expected.answers, actual.answers or (), criteria)
+    there, here = Counter(expected.highlights), Counter(actual.highlights or ())
     yield from _of_marks(list((there - here).elements()), list((here - there).elements()))
 
 
@@ -368,15 +365,6 @@ def _of_marks(there: Sequence[LoggedHighlight], here: Sequence[LoggedHighlight])
                 yield f"{name}: {column} is not what the log says."
 
 
-def _of_assignment(there: Row, here: Row, complete: bool) -> Iterator[str]:
-    unfinished = here.get("state") in UNFINISHED and there.get("state") in UNFINISHED
-    for column in here if complete else there:
-        if column not in there:
-            yield f"{column} is not in the log."
-        elif here.get(column) != there[column] and not (column in OF_DRAFTS and unfinished):
-            yield f"{column} is not what the log says."
-
-
 def _keyed(name: str, there: Mapping[Any, Row], here: Mapping[Any, Row], complete: bool) -> Iterator[str]:
     for key in there.keys() | here.keys():
         called = name.format(letter(key) if isinstance(key, int) else key)
@@ -388,12 +376,6 @@ def _keyed(name: str, there: Mapping[Any, Row], here: Mapping[Any, Row], complet
                 yield f"{column} of {called} is not what the log says."
         if complete and here[key].keys() - there[key].keys():
             yield f"{', '.join(sorted(here[key].keys() - there[key].keys()))} of {called}: not in the log."
-
-
-def _hidden(work: FoldedWork, hidden: bool) -> Sequence[FoldedAnswer]:
-    if not hidden or work.hidden:
-        return work.answers or ()
-    return [answer.hidden() if answer.words is not None else answer for answer in work.answers or ()]
 
 
 def _of_answers(
