@@ -166,29 +166,21 @@ def _askable(study: Study, item: str, who: Who) -> Select[*tuple[Any, ...]]:
 def threads(session: Session, study: Study, item: str | None = None) -> list[Thread]:
     """The threads of the study, or of one item, by item and annotator."""
     query = _commented(study).order_by(Item.id, Person.pseudonym, Assignment.id, Comment.id)
-    return _threads(session, query if item is None else query.where(Item.external_id == item))
+    return list(_threads(session, query if item is None else query.where(Item.external_id == item)).values())
 
 
 def threads_of(session: Session, study: Study, who: Who) -> list[OwnThread]:
     """The threads about this annotator's own annotations, the newest item first."""
-    own = _threads(session, _commented(study).where(Person.id == who.person_id).order_by(Assignment.id, Comment.id))
+    commented = _commented(study).where(Person.id == who.person_id, Assignment.purpose == Purpose.main)
+    own = _threads(session, commented.order_by(Assignment.id, Comment.id))
     if not own:
         return []
-    by_item = {thread.item: thread for thread in own}
     rubric, shown = lifecycle.design_of(session, study).rubric, []
     numbers = {item.token: item.number for item in own_items(session, study, who).items}
-    commented = select(Assignment).where(
-        Assignment.study_id == study.id,
-        Assignment.person_id == who.person_id,
-        Assignment.purpose == Purpose.main,
-        Assignment.id.in_(select(Comment.assignment_id)),
-    )
-    for work in session.scalars(commented.order_by(Assignment.id)):
-        thread, seen = (
-            by_item[session.get_one(Item, work.item_id).external_id],
-            seen_item(session, rubric, study.round, work),
-        )
-        shown.append(OwnThread(numbers[work.token], work.token, thread, seen, tuple(_ratings_of(session, work))))
+    for assignment_id, thread in own.items():
+        work = session.get_one(Assignment, assignment_id)
+        seen, given = seen_item(session, rubric, study.round, work), tuple(_ratings_of(session, work))
+        shown.append(OwnThread(numbers[work.token], work.token, thread, seen, given))
     return shown[::-1]
 
 
@@ -216,9 +208,9 @@ def _commented(study: Study) -> Select[*tuple[Any, ...]]:
     )
 
 
-def _threads(session: Session, query: Select[*tuple[Any, ...]]) -> list[Thread]:
-    """The rows as threads; the query must order them by annotation."""
-    return [_thread(list(rows)) for _, rows in groupby(session.execute(query), lambda row: row.id)]
+def _threads(session: Session, query: Select[*tuple[Any, ...]]) -> dict[int, Thread]:
+    """Assignment → thread; the query must order its rows by annotation."""
+    return {number: _thread(list(rows)) for number, rows in groupby(session.execute(query), lambda row: row.id)}
 
 
 def _thread(rows: Sequence[Any]) -> Thread:
