@@ -202,7 +202,7 @@ def test_full_locked_and_read_only_databases_are_told_apart(sqlite_engine, tmp_p
         with pytest.raises(DatabaseUnavailable) as caught, writing(patient) as session:
             add_person(session, "somebody")
     sentences["busy"] = str(caught.value)
-    engine = schema.open_to_read(f"sqlite:///{path}")
+    engine = schema.open_existing(f"sqlite:///{path}", changes=False)
     with pytest.raises(DatabaseUnavailable) as refused, writing(engine) as session:
         add_person(session, "somebody")
     sentences["read-only"] = str(refused.value)

@@ -189,7 +189,7 @@ def test_where_nothing_can_be_verified_the_command_says_so(run, sqlite_engine):
 def test_what_is_opened_to_read_takes_no_change(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
         study, _, _ = make_study(session)
-    engine = schema.open_to_read(str(sqlite_engine.url))
+    engine = schema.open_existing(str(sqlite_engine.url), changes=False)
 
     with reading(engine) as session:
         assert session.get_one(Study, study.id).title == study.title

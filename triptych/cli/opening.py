@@ -33,7 +33,7 @@ def private_and_patient(context: click.Context) -> Iterator[None]:
 
 def to_read() -> Engine:
     """The database without migration, for a command that may run next to a server of any version."""
-    return schema.open_to_read(settings.database_url())
+    return schema.open_existing(settings.database_url(), changes=False)
 
 
 def written(command: Callable[[Session], T]) -> T:

@@ -184,11 +184,10 @@ def sqlite_path(url: str) -> Path:
 
 def _refuse_foreign_links(url: str) -> None:
     """Raises UnsafeDatabase if a link of another user leads to the SQLite file, which they could read or exchange."""
-    if backend_of(url) == "sqlite":
-        try:
-            outputs.without_links(Path(make_url(url).database or ""))
-        except NotAllowed as error:
-            raise UnsafeDatabase(str(error)) from error
+    try:
+        outputs.without_links(Path(make_url(url).database or ""))
+    except NotAllowed as error:
+        raise UnsafeDatabase(str(error)) from error
 
 
 def _apply_pragmas(connection: sqlite3.Connection, _: Any) -> None:

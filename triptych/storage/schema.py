@@ -55,16 +55,11 @@ log = logging.getLogger("triptych.storage.schema")
 _alembic_lock = threading.Lock()  # it keeps the connection that it migrates in a global
 
 
-def open_to_read(url: str) -> Engine:
-    """An engine for a read-only command: it creates no file and no table, and SQLite refuses changes.
+def open_existing(url: str, changes: bool = True) -> Engine:
+    """An engine for an existing database, which is not upgraded. Without `changes`, SQLite refuses them.
 
     Raises NotFound where no database is, UnsafeDatabase for one whose tables are of another version.
     """
-    return open_existing(url, changes=False)
-
-
-def open_existing(url: str, changes: bool = True) -> Engine:
-    """An engine for an existing database, which is not upgraded. Raises as `open_to_read`."""
     if backend_of(url) == "sqlite" and not sqlite_path(url).exists():
         raise NotFound(f"There is no study here: {sqlite_path(url)} does not exist. Set TRIPTYCH_HOME to its folder.")
     engine = open_engine(url)
