@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -27,6 +27,7 @@ from triptych.storage.models import (
 )
 from triptych.study.persons import Who
 
+COMPUTED = ("has_plan", "has_checks", "has_overdue")
 HAS_LEFT = message("You no longer take part in this study, so nothing more of yours is stored.")
 
 
@@ -88,15 +89,9 @@ def select_membership() -> Select[*tuple[Any, ...]]:
     others = Assignment.__table__.alias("others")
     is_overdue = (others.c.study_id == Membership.study_id) & has_value(others.c.state, AssignmentState.reserved)
     is_check = (Item.study_id == Membership.study_id) & has_value(Item.purpose, Purpose.attention, Purpose.gold)
+    stored = (getattr(Membership, field.name) for field in fields(AnnotatorMembership) if field.name not in COMPUTED)
     return select(
-        Membership.id,
-        Membership.study_id,
-        Membership.excluded_at,
-        Membership.withdrawn_at,
-        Membership.turned_away_as,
-        Membership.consent_version,
-        Membership.instructions_read_at,
-        Membership.instructions_version,
+        *stored,
         _least(PlannedItem.person_id, PlannedItem.study_id == Membership.study_id).is_not(None),
         _least(Item.taken, is_check).is_not(None),
         func.coalesce(_least(others.c.expires_at, is_overdue) < bindparam("now"), False),
