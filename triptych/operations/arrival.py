@@ -279,13 +279,10 @@ NAMING = {"person": ("pseudonym",), "comment": ("author",), "event": ("actor", "
 
 def _copy(old: Connection, new: Connection, table: Table, slug: str, home: _Home) -> None:
     rows = old.execute(move.chosen(table, [slug]), execution_options={"yield_per": move.BATCH})
+    insertion = move.insertion(table, new.dialect.name)
     for batch in rows.mappings().partitions():
-        _insert(new, table, (home.row(table, dict(row)) for row in batch))
-
-
-def _insert(new: Connection, table: Table, rows: Iterable[Mapping[str, Any]]) -> None:
-    stored = [{f"_{name}": value for name, value in row.items()} for row in rows]
-    new.execute(move.insertion(table, new.dialect.name), stored)
+        moved = (home.row(table, dict(row)) for row in batch)
+        new.execute(insertion, [{f"_{name}": value for name, value in row.items()} for row in moved])
 
 
 def _given_to(session: Session, study: Study, who: Who) -> None:

@@ -10,7 +10,7 @@ import io
 import json
 from collections.abc import Iterator
 from functools import cache, partial
-from typing import IO, Any
+from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 from sqlalchemy import select
@@ -54,13 +54,9 @@ def _hash_in(archive: ZipFile, name: str) -> str | None:
     """The SHA-256 of a member; None if there is none."""
     try:
         with archive.open(name) as file:
-            return _hash(file)
+            return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # a file of a zip is one
     except KeyError:
         return None
-
-
-def _hash(file: IO[bytes]) -> str:
-    return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # a file of a zip is one
 
 
 def of_reports(session: Session, study: Study) -> Iterator[str]:

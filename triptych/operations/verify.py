@@ -239,7 +239,7 @@ def _columns(here: Row, there: Row, complete: bool = True, ignored: Sequence[str
 
 def _of_work(session: Session, study: Study, folded: FoldedStudy, persons: Mapping[int, str]) -> Iterator[str]:
     ids = list(session.scalars(select(Assignment.id).where(Assignment.study_id == study.id).order_by(Assignment.id)))
-    names = dict(map(tuple, session.execute(select(Item.id, Item.external_id).where(_in(study)))))
+    names = dict(map(tuple, session.execute(select(Item.id, Item.external_id).where(Item.study_id == study.id))))
     for start in range(0, len(ids), frozen.BATCH):
         for number, work, row in _stored_work(session, ids[start : start + frozen.BATCH], persons):
             where = f"annotation {number} ({names.get(row['item_id'], '?')}, {persons.get(row['person_id'], '?')})"
@@ -251,10 +251,6 @@ def _of_work(session: Session, study: Study, folded: FoldedStudy, persons: Mappi
                 yield f"{where}: {difference}"
     for number, work in folded.works.items():
         yield f"annotation {number}: the row is gone, the log has it (event {work.number})."
-
-
-def _in(study: Study) -> Any:
-    return Item.study_id == study.id
 
 
 def _stored_work(
@@ -432,6 +428,7 @@ def _of_places(session: Session, study: Study) -> Iterator[str]:
         .where(Assignment.state.in_([AssignmentState.reserved, *IN_PLACE]), takes_places(study))
     )
     places = Counter(session.scalars(held))
-    for number, name, taken in session.execute(select(Item.id, Item.external_id, Item.taken).where(_in(study))):
+    items = select(Item.id, Item.external_id, Item.taken).where(Item.study_id == study.id)
+    for number, name, taken in session.execute(items):
         if taken != places[number]:
             yield f"item {number} ({name}): taken is {taken}, its annotations fill {counted(places[number], 'place')}."
