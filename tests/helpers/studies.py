@@ -117,9 +117,9 @@ def open_study(session, title: str) -> tuple[Study, Who]:
     return study, lead
 
 
-def personal_link(session, study: Study, name: str, email: str | None = None) -> str:
+def personal_link(session, study: Study, name: str) -> str:
     """The secret of a link to the study for the annotator of this name."""
-    return links.issue_link(session, study, joining.annotator_called(session, study, name, email).id)
+    return links.issue_link(session, study, joining.annotator_called(session, study, name).id)
 
 
 def full_answers(letters: str = "ABC", fluency: int = 2, verdict: str = "accept") -> dict:

@@ -398,7 +398,7 @@ def test_joining_twice_is_one_membership(sqlite_engine, study):
 
 def test_a_personal_link_works_until_replaced_or_ninety_days_old(sqlite_engine, study, move_clock):
     with writing(sqlite_engine) as session:
-        first = personal_link(session, study, "Anna", "anna@example.org")
+        first = personal_link(session, study, "Anna")
         person = links.accept_invitation(session, first)
         assert links.accept_invitation(session, first).id == person.id
         second = personal_link(session, study, "anna")
@@ -407,13 +407,6 @@ def test_a_personal_link_works_until_replaced_or_ninety_days_old(sqlite_engine, 
     assert "not valid" in refused(sqlite_engine, links.accept_invitation, first)
     move_clock(days=90, seconds=1)
     assert "not valid" in refused(sqlite_engine, links.accept_invitation, second)
-
-
-def test_people_with_the_same_name_are_distinguished_by_address(sqlite_engine, study):
-    with writing(sqlite_engine) as session:
-        personal_link(session, study, "Anna", "anna@example.org")
-
-    assert "a different e-mail" in refused(sqlite_engine, personal_link, study, "Anna", "other@example.org")
 
 
 # Panels

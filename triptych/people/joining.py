@@ -134,21 +134,16 @@ def _leave_links_of_demo_studies(session: Session, who: Who) -> None:
         end_logins(session, who.person_id, but=who.login_id)
 
 
-def annotator_called(session: Session, study: Study, name: str, email: str | None = None) -> Person:
+def annotator_called(session: Session, study: Study, name: str) -> Person:
     """The study's annotator with this name, created if there is none whose name its leads see.
 
-    Raises NotAllowed for an unusable name, Conflict if the name belongs to somebody with another e-mail address.
+    Raises NotAllowed for an unusable name.
     """
     tidy = read_name(name)
     lock_for_joining(session, study)
     members = _members_called(session, study, tidy)
     person = next((person for person, membership in members if roster.is_named(study, membership)), None)
-    if person and email and person.email and folded(person.email) != folded(email):
-        raise Conflict(
-            f"There is another {tidy} in this study, with a different e-mail address. Add a surname or an initial."
-        )
     person = person or new_person(session, Role.annotator, name=tidy)
-    person.email = email or person.email
     enrol(session, study, person.id, person.pseudonym)
     return person
 
