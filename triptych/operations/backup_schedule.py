@@ -10,12 +10,12 @@ import json
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Engine, delete, insert, update
+from sqlalchemy import Engine, insert, update
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session
 
@@ -75,9 +75,7 @@ def set_schedule(session: Session, schedule: Schedule) -> None:
     """Store the schedule of the installation. Raises NotAllowed for numbers out of range."""
     if not 0 <= schedule.every_hours <= LONGEST_INTERVAL or not 1 <= schedule.kept <= MAX_KEPT:
         raise NotAllowed(f"Keep 1 to {MAX_KEPT} backups, and make one at least every {LONGEST_INTERVAL:,} hours.")
-    session.execute(delete(Setting).where(Setting.key == SCHEDULE))
-    value = json.dumps({"every_hours": schedule.every_hours, "kept": schedule.kept})
-    session.execute(insert(Setting).values(key=SCHEDULE, value=value))
+    session.merge(Setting(key=SCHEDULE, value=json.dumps(asdict(schedule))))
 
 
 def back_up_if_due(engine: Engine) -> None:
@@ -99,11 +97,8 @@ def back_up_if_due(engine: Engine) -> None:
         log.info("A scheduled backup was made, %d bytes.", made.size)
         _delete_oldest(made, state.schedule.kept)
     with writing(engine) as session:
-        session.execute(delete(Setting).where(Setting.key == FAILED))
-        if failure:
-            session.execute(insert(Setting).values(key=FAILED, value=failure))
-        last = _last_for_retry(state.schedule) if failure else began.isoformat()
-        session.execute(update(Setting).where(Setting.key == LAST).values(value=last))
+        session.merge(Setting(key=FAILED, value=failure))
+        session.merge(Setting(key=LAST, value=_last_for_retry(state.schedule) if failure else began.isoformat()))
 
 
 def _last_for_retry(schedule: Schedule) -> str:

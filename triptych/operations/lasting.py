@@ -124,5 +124,4 @@ def _store_waiting(session: Session, facts: Lasting, tables: Lasting, acts: froz
     }
     left = {event: person for event, person in facts.left.items() if event not in tables.left}
     waiting = Lasting(WaysIn(facts.ways_in.ended - tables.ways_in.ended, accounts), left, acts)
-    session.execute(delete(Setting).where(Setting.key == SETTING))
-    session.execute(insert(Setting).values(key=SETTING, value=STORED.dump_json(waiting).decode()))
+    session.merge(Setting(key=SETTING, value=STORED.dump_json(waiting).decode()))

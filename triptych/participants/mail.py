@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from email.message import EmailMessage
 from typing import Any
 
-from sqlalchemy import Engine, delete, insert, select
+from sqlalchemy import Engine, insert, select
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session
 
@@ -99,11 +99,8 @@ class Watch:
 
     def _send(self, news: News) -> None:
         why = send(self.server, f"Triptych: {news.title}", "\n\n".join((*news.sentences, WHERE)), news.addresses)
-        key = failure_key(news.study_id)
         with writing(self.engine) as session:
-            session.execute(delete(Setting).where(Setting.key == key))
-            if why:
-                session.execute(insert(Setting).values(key=key, value=why))
+            session.merge(Setting(key=failure_key(news.study_id), value=why))
         if why:
             log.warning("Study %s: a message was not sent to every lead: %s.", news.slug, why)
         else:
