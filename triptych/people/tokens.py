@@ -164,9 +164,7 @@ def revoke(session: Session, who: Who, token_id: int) -> None:
     """Delete the token, which stops working at once. Raises NotFound for anything but a token of this lead."""
     own = (Token.id == token_id) & (Token.person_id == who.person_id)
     token = session.scalars(select(Token).where(own)).first()
-    if token is None:
-        raise NotFound(NO_SUCH)
-    if not _end(session, who, token):
+    if token is None or not _end(session, who, token):
         raise NotFound(NO_SUCH)
 
 

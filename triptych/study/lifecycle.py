@@ -312,17 +312,12 @@ def still_takes_work(study: Study) -> bool:
 
 def refuse_unless_writable(study: Study) -> None:
     """Raises StudyNotOpen unless work may be stored; a paused study accepts the items on screen for a while."""
-    match study.state:
-        case StudyState.open:
-            return
-        case StudyState.paused if still_takes_work(study):
-            return
-        case StudyState.paused:
-            raise StudyNotOpen(_("This study is paused. Your work on this item is saved."))
-        case _:
-            raise StudyNotOpen(
-                _("This study is closed. What you wrote is saved; ask the lead if it should still count.")
-            )
+    is_paused = study.state == StudyState.paused
+    if study.state == StudyState.open or (is_paused and still_takes_work(study)):
+        return
+    if is_paused:
+        raise StudyNotOpen(_("This study is paused. Your work on this item is saved."))
+    raise StudyNotOpen(_("This study is closed. What you wrote is saved; ask the lead if it should still count."))
 
 
 def create_from_file(session: Session, plan: StudyPlan, rubric_yaml: str, file: ItemFile, who: Who) -> Study:
