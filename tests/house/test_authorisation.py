@@ -181,7 +181,7 @@ class Piece:
         return bool(self.calls & {"insert", "update", "delete"} or self.by_session & CHANGING)
 
 
-CHANGING = {"add", "add_all", "delete", "flush"}
+CHANGING = {"add", "add_all", "delete", "flush", "merge"}
 
 
 def read(within: ast.AST) -> Piece:
