@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import func, select, update
+from sqlalchemy import select, update
 from sqlmodel import Session
 
 from triptych import clock
@@ -105,16 +105,6 @@ def next_training(session: Session, study: Study, who: Who) -> int | None:
     of_training = (Item.study_id == study.id) & (Item.purpose == Purpose.training)
     waiting = select(Item.id).where(of_training, Item.id.not_in(seen)).order_by(Item.id).limit(1)
     return session.execute(waiting).scalar()
-
-
-def training_progress(session: Session, study: Study, who: Who) -> tuple[int, int]:
-    """Training items done and to do."""
-    own = (Assignment.study_id == study.id) & (Assignment.person_id == who.person_id)
-    finished = (Assignment.item_id == Item.id) & own & Assignment.submitted_at.is_not(None)
-    counts = select(func.count(Assignment.id), func.count(Item.id)).select_from(Item).outerjoin(Assignment, finished)
-    of_training = (Item.study_id == study.id) & (Item.purpose == Purpose.training)
-    done, asked = session.execute(counts.where(of_training)).one()
-    return done, asked
 
 
 def read_instructions(session: Session, study: Study, who: Who, version: str) -> None:

@@ -82,7 +82,7 @@ def _type_of(column: Column[Any]) -> type | UnionType:
 
 
 def refuse_many_arrivals(session: Session) -> None:
-    """Raises ImportRefused for a log that is mapped again and again while it is verified, as nobody else can write."""
+    """Raises ImportRefused for a log whose numbers and names take long to map, since nobody else can write then."""
     arrived = select(func.count(), func.sum(func.length(type_coerce(EventDetail.new, String))))
     arrived = arrived.select_from(Event).outerjoin(EventDetail, EventDetail.event_id == Event.id)
     times, length = session.execute(arrived.where(Event.kind == EventKind.study_arrived)).one()
