@@ -34,7 +34,7 @@ def slices_section(analysis: StudyAnalysis, slug: str) -> None:
     titles = {key: result.criterion.title for key, result in shown.items()}
     key = choose("Criterion", titles, f"slice-criterion-{slug}", place=right)
     parts = slices(analysis, key, field)
-    declared = analysis.frame.settings.preregistration.declares(field)
+    declared = field in analysis.frame.settings.preregistration.slices
     st.text("\n".join(_verdict(analysis, part) for part in parts) if declared else ESTIMATES)
     if len(parts) <= MOST_DRAWN:
         alt = f"{titles[key]} by {field}: mean and 95 % interval of each system; the table has the numbers."

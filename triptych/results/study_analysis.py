@@ -109,15 +109,15 @@ class StudyAnalysis(StudyNumbers):
     def _undeclared(self) -> str:
         """Why nothing is tested under these filters; empty if they were declared before launch, or select nothing."""
         field = self.scope.field
-        if field and not self.frame.settings.preregistration.declares(field):
+        if field and field not in self.frame.settings.preregistration.slices:
             return UNDECLARED_SLICE
         return CHOSEN_ANNOTATORS if self.scope.annotators else ""
 
     @cached_property
     def declared_fields(self) -> dict[str, list[str]]:
         """Declared field of the items → its values, each of which the filters can select."""
-        declares = self.frame.settings.preregistration.declares
-        return {field: values for field, values in self.frame.fields.items() if declares(field)}
+        slices = self.frame.settings.preregistration.slices
+        return {field: values for field, values in self.frame.fields.items() if field in slices}
 
     @property
     def _values(self) -> int:

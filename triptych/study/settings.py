@@ -215,10 +215,6 @@ class Preregistration(SettingsPart):
     def declared(self) -> bool:
         return self != Preregistration()
 
-    def declares(self, field: str) -> bool:
-        """Whether systems may be tested on the items of each value of this field."""
-        return field in self.slices
-
     @property
     def family(self) -> frozenset[str]:
         """Criteria whose tests decide: the primary one, else all declared criteria; empty if none is declared."""
