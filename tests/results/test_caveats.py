@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import random
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +19,7 @@ from helpers.reports import new_study, report_of, some_answers
 from helpers.studies import SMALL_RUBRIC, SYSTEMS, add_person, draft_items, full_answers, join, sure
 from openpyxl import load_workbook
 
-from triptych.formats.model import ItemFile, TurnDraft
+from triptych.formats.model import CandidateDraft, ItemFile, TurnDraft
 from triptych.operations import verify
 from triptych.participants.watching import watched
 from triptych.people import accounts, roster
@@ -32,7 +33,7 @@ from triptych.results.study_analysis import StudyAnalysis
 from triptych.storage import database, events
 from triptych.storage.events import EventKind
 from triptych.storage.models import Purpose, Role, Study, StudyState
-from triptych.study import lifecycle
+from triptych.study import copies, lifecycle
 from triptych.study.design import Parts, amend
 from triptych.study.duplicate import duplicate
 from triptych.study.settings import Consent, Preregistration, StudySettings, stored
@@ -327,6 +328,30 @@ def test_a_copy_with_other_dialogues_repeats_none(engine, question, repeated):
         study = duplicate(session, first, "Second", lead)
         amend(session, study, Parts(items=file, replace_items=True), "", lead.pseudonym)
         assert ("repeated" in listed(session, study)) == repeated
+
+
+@pytest.mark.parametrize("context", ["", "Which one?"])
+def test_memory_of_a_copys_launch_grows_with_items_not_pairs(sqlite_engine, context):
+    """Equal short responses were compared in pairs, a gigabyte for 2,000 dialogues, while nobody else could write."""
+    refusals = tuple(CandidateDraft(system, "No.", None) for system in SYSTEMS)
+    drafts = [
+        replace(draft, candidates=refusals, context_text=context or None, context_turns=turns)
+        for draft in draft_items(200)
+        for turns in [() if context else (TurnDraft("user", draft.external_id),)]
+    ]
+    with database.writing(sqlite_engine) as session:
+        lead = new_study(session, items=1, annotators=1)[1]
+        plan = lifecycle.StudyPlan(title="Refusals")
+        first = lifecycle.create_study(session, plan, SMALL_RUBRIC, drafts, lead.pseudonym, lead.person_id)
+        lifecycle.set_state(session, first, StudyState.open, lead.pseudonym)
+        study = duplicate(session, first, "Second", lead)
+        events.write_pending(session)
+        tracemalloc.start()
+        logged = copies.to_log(session, study)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert logged["repeats"]["items"] == 200
+    assert peak < 2_000_000
 
 
 def test_a_deleted_draft_was_no_earlier_study(sqlite_engine):

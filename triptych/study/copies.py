@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -15,6 +17,8 @@ from triptych.storage import arrivals
 from triptych.storage.events import EventKind
 from triptych.storage.models import Candidate, Event, EventDetail, Item, Membership, Person, Purpose, Role, Study, Turn
 from triptych.study.persons import Who
+
+BATCH = 1000  # rows read at a time
 
 
 @dataclass(frozen=True)
@@ -96,34 +100,47 @@ def _runs_here(session: Session, study: Study) -> EarlierRuns:
     hashes = originals(session, study) if copying else []
     here = session.execute(select(Study.id, Study.opened_at).where(_begun_with(hashes))).all()
     launch = study.opened_at or clock.now()
-    shared = _shared(session, study, [number for number, at in here if at is not None and at <= launch])
-    launched = {other for other, _ in shared}
+    launched, items = _shared(session, study, [number for number, at in here if at is not None and at <= launch])
     opened = select(Event.study_id).where(Event.study_id.in_(launched), Event.kind == EventKind.results_opened)
     looked_at = session.scalars(opened.where(Event.at <= launch).distinct()).all()
     # in the database of their copying, only drafts and demo studies are deleted
     unknown = len(hashes) - len(here) if copying.get("items") and arrivals.arrivals(session, study.id) else 0
-    return EarlierRuns(len(launched), len(looked_at), unknown, len({item for _, item in shared}))
+    return EarlierRuns(len(launched), len(looked_at), unknown, len(items))
 
 
-def _shared(session: Session, study: Study, others: Sequence[int]) -> Sequence[tuple[int, int]]:
-    """(other study, item of this one) wherever the other study has one of the item's responses to the same context."""
-    responses = select(Item.study_id, Item.id, Item.context, Candidate.sha256)
-    responses = responses.join(Candidate, Candidate.item_id == Item.id).where(Item.purpose == Purpose.main)
-    own = responses.where(Item.study_id == study.id).subquery()
-    theirs = responses.where(Item.study_id.in_(others)).subquery()
-    same = (own.c.sha256 == theirs.c.sha256) & (own.c.context == theirs.c.context)
-    pairs = session.execute(select(theirs.c.study_id, theirs.c.id, own.c.id).join(own, same).distinct()).all()
-    turns = _turns(session, [study.id, *others]) if pairs else {}
-    return [(other, item) for other, original, item in pairs if turns.get(original) == turns.get(item)]
+def _shared(session: Session, study: Study, others: Sequence[int]) -> tuple[set[int], set[int]]:
+    """The other studies that have a response to the same context as this one, and the items of this one with such."""
+    if not others:
+        return set(), set()
+    contexts = _contexts(session, [study.id, *others])
+    responses = select(Item.study_id, Item.id, Candidate.sha256).join(Candidate, Candidate.item_id == Item.id)
+    responses = responses.where(Item.purpose == Purpose.main).execution_options(yield_per=BATCH)
+    own: dict[tuple[bytes, str], set[int]] = defaultdict(set)
+    for _, item, response in session.execute(responses.where(Item.study_id == study.id)):
+        own[contexts[item], response].add(item)
+    launched, shared = set(), set()
+    for other, original, response in session.execute(responses.where(Item.study_id.in_(others))):
+        place = contexts[original], response
+        if place in own:
+            launched.add(other)
+            shared.add(place)
+    return launched, {item for place in shared for item in own[place]}
 
 
-def _turns(session: Session, studies: Sequence[int]) -> dict[int, list[tuple[str, str]]]:
-    """Item → speakers and texts of its context, where that is a dialogue."""
-    turns = select(Turn.item_id, Turn.speaker, Turn.text).join(Item, Item.id == Turn.item_id)
-    dialogues: dict[int, list[tuple[str, str]]] = defaultdict(list)
-    for item, speaker, text in session.execute(turns.where(Item.study_id.in_(studies)).order_by(Turn.position)):
-        dialogues[item].append((speaker, text))
-    return dialogues
+def _contexts(session: Session, studies: Sequence[int]) -> dict[int, bytes]:
+    """Item → digest of its context, a text or the speakers and texts of a dialogue."""
+    main = (Item.study_id.in_(studies), Item.purpose == Purpose.main)
+    texts = select(Item.id, Item.context).where(*main).execution_options(yield_per=BATCH)
+    contexts = {item: _digest(context) for item, context in session.execute(texts)}
+    turns = select(Turn.item_id, Turn.speaker, Turn.text).join(Item, Item.id == Turn.item_id).where(*main)
+    turns = turns.order_by(Turn.item_id, Turn.position).execution_options(yield_per=BATCH)
+    for item, *turn in session.execute(turns):
+        contexts[item] = _digest(contexts[item].hex(), *turn)
+    return contexts
+
+
+def _digest(*texts: str) -> bytes:
+    return hashlib.sha256(json.dumps(texts).encode()).digest()
 
 
 def blind_originals(session: Session, study: Study, who: Who) -> Sequence[Study]:
