@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import zipfile
 from collections.abc import Iterator
@@ -39,6 +40,7 @@ from triptych.storage.models import Comment, Event, Login, Membership, Person, R
 from triptych.study import copies, lifecycle
 from triptych.study.duplicate import duplicate
 from triptych.study.persons import Who
+from triptych.study.settings import settings_of
 
 PASSCODE = "a long passcode 42"
 SLUG = "a-busy-study"
@@ -545,6 +547,16 @@ ODD_ROWS = [
     "INSERT INTO system (study_id, name, blind_code) WITH RECURSIVE n(i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n "
     "WHERE i < 300) SELECT study.id, i, i FROM study, n",
     """UPDATE study SET settings = '{"pay": {"per_item": "1E+900000000"}}'""",
+    *(
+        f"""UPDATE study SET settings = '{{"heds": {answers}}}'"""  # noqa: S608 (a constant)
+        for answers in (
+            '{"2.4": [[400], "x"]}',
+            '{"1.1.1": [[], 5]}',
+            '{"2.4": 5}',
+            '{"2.4": [["1"], "x"]}',
+            '{"2.4": [[1, 1], "x"]}',
+        )
+    ),
     "UPDATE turn SET position = 7 WHERE position = 1",
     "UPDATE highlight SET turn = 9, quote = ''",
     "DELETE FROM highlight; UPDATE slot SET position = position + 900; UPDATE rating SET position = position + 900",
@@ -558,6 +570,17 @@ def test_rows_that_no_page_or_report_knows_are_refused(journey, tmp_path, ready_
     lead = lead_of(fresh, "Dr Fresh")
     with pytest.raises(ImportRefused, match="cannot belong to a study"):
         capsule.import_study(with_log(journey.file, tmp_path, change), fresh, lead)
+    fresh.dispose()
+
+
+def test_a_study_arrives_with_its_datasheet(journey, tmp_path, ready_sqlite):
+    """Also with answers to questions of another version."""
+    fresh = home(tmp_path / "fresh.db", ready_sqlite)
+    answers = {"2.4": [[1], "five systems"], "4.1.1 fluency": [[2], ""], "99.9": [[7], "x"], "1.1.1": [[], "y" * 5000]}
+    change = f"UPDATE study SET settings = '{json.dumps({'heds': answers})}'"
+    arrived = capsule.import_study(with_log(journey.file, tmp_path, change), fresh, lead_of(fresh, "Dr Fresh"))
+    with reading(fresh) as session:
+        assert settings_of(lifecycle.by_slug(session, arrived.slug)).heds == answers
     fresh.dispose()
 
 

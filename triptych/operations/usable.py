@@ -11,9 +11,9 @@ from datetime import datetime
 from functools import cache
 from math import isfinite
 from types import UnionType
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 from sqlalchemy import JSON, Column, String, and_, func, or_, select, type_coerce
 from sqlmodel import Session
 
@@ -42,11 +42,14 @@ from triptych.storage.models import (
 )
 from triptych.study import contents, lifecycle
 from triptych.study.copies import EarlierRuns
+from triptych.study.heds_answers import LONGEST
+from triptych.study.heds_questions import BY_NUMBER
 from triptych.study.settings import settings_of
 
 LARGEST_INTEGER = 2**31 - 1  # that a column of PostgreSQL stores
 MAX_ARRIVALS, LONGEST_ARRIVALS = 20, 2**20  # times, and characters with all renamed people
 UNIT, ARRANGED, REASONS = TypeAdapter(MarkUnit | None), TypeAdapter(list[Arrangement]), TypeAdapter(list[list[str]])
+SHEET = TypeAdapter(dict[str, tuple[list[int], Annotated[str, Field(max_length=LONGEST)]]])
 UNUSABLE = (ValidationError, InvalidRubric, LookupError, ValueError, TypeError, AttributeError)
 
 
@@ -95,12 +98,21 @@ def refuse_many_arrivals(session: Session) -> None:
 
 def refuse_unusable(session: Session, study: Study) -> None:
     """Raises one of UNUSABLE for settings, a rubric, items, work or a log that no page could show."""
-    settings_of(study)
+    _refuse_odd_datasheet(settings_of(study).heds)
     _refuse_odd_design(session, study)
     _refuse_odd_work(session, study)
     logged = select(Event.kind, EventDetail.old, EventDetail.new).join(EventDetail, EventDetail.event_id == Event.id)
     for kind, old, new in session.execute(logged.where(Event.study_id == study.id)):
         _refuse_odd_values(kind, {} if old is None else old, {} if new is None else new)
+
+
+def _refuse_odd_datasheet(answers: dict[str, Any]) -> None:
+    """Raises ValueError for answers that the form cannot have stored; questions of other versions are never read."""
+    # from JSON, in which text with half a character is invalid
+    for name, (chosen, _) in SHEET.validate_json(json.dumps(answers), strict=True).items():
+        question = BY_NUMBER.get(name.partition(" ")[0])
+        if question and sorted(chosen) != sorted({*chosen} & {*range(1, len(question.options) + 1)}):
+            raise ValueError(f"{chosen!r:.40} as the answer to {question.number}")
 
 
 def _refuse_odd_design(session: Session, study: Study) -> None:
