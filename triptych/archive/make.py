@@ -25,7 +25,7 @@ from triptych.archive.content import (
 from triptych.errors import NotAllowed
 from triptych.formats.writers.codebook import COLUMNS, codebook
 from triptych.formats.writers.model import ExportOptions, File, FinishedAnnotation, FinishedItem, FinishedTurn
-from triptych.formats.writers.tables import ITEMS, spoken
+from triptych.formats.writers.tables import as_cells, item_rows, spoken
 from triptych.formats.writers.writing import as_json, csv_file, json_file
 from triptych.reports import data, html
 from triptych.reports import tables as printed
@@ -177,7 +177,7 @@ def _tables(parts: _Parts) -> Iterator[File]:
     described = {name: words for name, words in COLUMNS.items() if name in about} | {
         "annotator": "Name in this archive."
     }
-    yield csv_file("items.csv", columns, _item_rows(content.items, columns))
+    yield csv_file("items.csv", columns, map(as_cells, item_rows(content.items, columns)))
     yield csv_file("ratings.csv", RATINGS_HEADER, content.rating_rows())
     if content.finished.rubric.highlights:
         yield csv_file("highlights.csv", HIGHLIGHTS_HEADER, content.highlight_rows(licensed))
@@ -185,13 +185,6 @@ def _tables(parts: _Parts) -> Iterator[File]:
         yield csv_file("texts.csv", TEXTS_HEADER[1:], parts.texts)
     yield csv_file("results.csv", HEADER[1:], (row[1:] for row in data.number_rows(parts.book, "")))
     yield json_file("codebook.json", {**codebook(content.finished, ExportOptions()), "columns": described})
-
-
-def _item_rows(items: Sequence[FinishedItem], columns: Sequence[str]) -> Iterator[list[str | None]]:
-    for item in items:
-        for candidate in item.candidates:
-            cells = [ITEMS[column](item, candidate) for column in columns]
-            yield [as_json(cell) if isinstance(cell, list) else cell for cell in cells]
 
 
 # Pages

@@ -88,7 +88,7 @@ def csv_tables(finished: Finished, options: ExportOptions, notes: list[str]) -> 
     yield csv_file("ratings.csv", RATINGS_HEADER, finished.ratings())
     if finished.rubric.highlights:
         yield csv_file("highlights.csv", HIGHLIGHTS_HEADER, finished.highlights())
-    yield csv_file("items.csv", ITEMS_HEADER, map(_as_cells, item_rows(finished)))
+    yield csv_file("items.csv", ITEMS_HEADER, map(as_cells, item_rows(finished.items(EVERYTHING), ITEMS_HEADER)))
     notes.append(
         "In CSV files, a text that a spreadsheet could interpret as a formula (it starts with = + - @, a tab, a "
         "carriage return or NUL) begins with an extra '. So do places inside a text where = + - @ or NUL follow a "
@@ -99,7 +99,7 @@ def csv_tables(finished: Finished, options: ExportOptions, notes: list[str]) -> 
 def parquet_tables(finished: Finished, options: ExportOptions, notes: list[str]) -> Iterator[File]:
     """The four tables as Parquet files in the folder `data`."""
     rows = {
-        "items": (ITEMS_HEADER, item_rows(finished)),
+        "items": (ITEMS_HEADER, item_rows(finished.items(EVERYTHING), ITEMS_HEADER)),
         "annotations": (ANNOTATIONS_HEADER, annotation_rows(finished)),
         "ratings": (RATINGS_HEADER, finished.ratings()),
         "highlights": (HIGHLIGHTS_HEADER, finished.highlights()),
@@ -117,11 +117,11 @@ def events_jsonl(finished: Finished, options: ExportOptions, notes: list[str]) -
         notes.append(WITHHELD)
 
 
-def item_rows(finished: Finished) -> Iterator[list[Any]]:
-    """One row per candidate, in the order of ITEMS_HEADER; turns as lists of {speaker, text}."""
-    for item in finished.items(EVERYTHING):
+def item_rows(items: Iterable[FinishedItem], columns: Sequence[str]) -> Iterator[list[Any]]:
+    """One row per candidate, with these columns of ITEMS; turns as lists of {speaker, text}."""
+    for item in items:
         for candidate in item.candidates:
-            yield [cell(item, candidate) for cell in ITEMS.values()]
+            yield [ITEMS[column](item, candidate) for column in columns]
 
 
 def annotation_rows(finished: Finished) -> Iterator[list[Cell]]:
@@ -135,7 +135,8 @@ def spoken(turns: Sequence[FinishedTurn]) -> list[dict[str, str]] | None:
     return [{"speaker": turn.speaker, "text": turn.text} for turn in turns] or None
 
 
-def _as_cells(row: Sequence[Any]) -> list[Cell]:
+def as_cells(row: Sequence[Any]) -> list[Cell]:
+    """The row for a CSV file: lists as JSON."""
     return [as_json(cell) if isinstance(cell, list) else cell for cell in row]
 
 
