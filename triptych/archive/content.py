@@ -143,7 +143,7 @@ def content_of(session: Session, study: Study, blind: bool) -> Content:
 def _item(item: FinishedItem, people: Covered) -> FinishedItem:
     """The item with the annotations that consent covers, under the archive's names."""
     works = (work for work in item.annotations if work.rated and people.of_ratings(work.annotator))
-    annotations = [_annotation(work, people) for work in works]
+    annotations = [replace(w, annotator=people.names[w.annotator], exclusion_reason=None) for w in works]
     in_order = tuple(sorted(annotations, key=lambda work: _number(work.annotator)))
     return replace(item, annotations=in_order)
 
@@ -151,10 +151,6 @@ def _item(item: FinishedItem, people: Covered) -> FinishedItem:
 def _number(name: str) -> tuple[str, int]:
     noun, _, number = name.partition(" ")
     return noun, int(number)
-
-
-def _annotation(work: FinishedAnnotation, people: Covered) -> FinishedAnnotation:
-    return replace(work, annotator=people.names[work.annotator], exclusion_reason=None)
 
 
 def _without_texts(work: FinishedAnnotation, rubric_words: frozenset[str]) -> FinishedAnnotation:
