@@ -287,10 +287,12 @@ def _annotation(row: Any, slots: list[FinishedSlot], ratings: Groups, highlights
     return FinishedAnnotation(**facts, slots=tuple(slots), about_item=of_item[0], in_context=of_item[1])
 
 
-def _of_work(query: Select[*tuple[Any, ...]], table: Any, selection: Selection) -> Select[*tuple[Any, ...]]:
-    """The query for rows of a table below Assignment, limited to the selected assignments."""
-    to_work = query.join(Assignment, Assignment.id == table.assignment_id)
-    return to_work.join(Person, Person.id == Assignment.person_id).where(*_work(selection))
+def _of_work(
+    session: Session, query: Select[*tuple[Any, ...]], selection: Selection, ids: Sequence[int]
+) -> Iterable[Any]:
+    """The rows, of a query that joins Assignment, for the selected assignments of these items."""
+    of_people = query.join(Person, Person.id == Assignment.person_id)
+    return session.execute(of_people.where(*_work(selection), Assignment.item_id.in_(ids)))
 
 
 def _slots(
@@ -306,10 +308,11 @@ def _slots(
         select(Slot.assignment_id, Slot.position, Slot.order_known, Slot.set_aside, System.blind_code)
         .join(Candidate, Candidate.id == Slot.candidate_id)
         .join(System, System.id == Candidate.system_id)
+        .join(Assignment, Assignment.id == Slot.assignment_id)
         .order_by(Slot.position)
     )
     slots: dict[int, list[FinishedSlot]] = defaultdict(list)
-    for row in _rows(session, _of_work(query, Slot, selection), ids):
+    for row in _of_work(session, query, selection, ids):
         place = row.assignment_id, row.position
         position = row.position if row.order_known else None
         system, work = names[row.blind_code], (tuple(ratings[place]), tuple(highlights[place]))
@@ -319,14 +322,10 @@ def _slots(
 
 def _ratings(session: Session, ids: Sequence[int], selection: Selection) -> Groups:
     """(assignment, position or None) → its ratings, in the order of the criteria."""
-    query = (
-        select_answers(Rating.assignment_id, *ANSWER)
-        .join(Person, Person.id == Assignment.person_id)
-        .where(*_work(selection))
-        .order_by(StoredCriterion.position)
-    )
+    query = select_answers(Rating.assignment_id, *ANSWER).order_by(StoredCriterion.position)
     ratings: Groups = defaultdict(list)
-    for assignment, position, key, number, option, missing, reasons, text in _rows(session, query, ids):
+    for row in _of_work(session, query, selection, ids):
+        assignment, position, key, number, option, missing, reasons, text = row
         rating = FinishedRating(key, number, option, missing, tuple(reasons or ()), text or "")
         ratings[assignment, position].append(rating)
     return ratings
@@ -335,16 +334,12 @@ def _ratings(session: Session, ids: Sequence[int], selection: Selection) -> Grou
 def _highlights(session: Session, ids: Sequence[int], selection: Selection) -> Groups:
     """(assignment, position or None) → its highlights."""
     names = ("assignment_id", "position", "turn", "label", "start", "end", "quote", "comment", "unit")
-    query = select(*(getattr(Highlight, name) for name in names)).order_by(Highlight.id)
+    marks = select(*(getattr(Highlight, name) for name in names)).order_by(Highlight.id)
+    query = marks.join(Assignment, Assignment.id == Highlight.assignment_id)
     highlights: Groups = defaultdict(list)
-    for assignment, position, *mark in _rows(session, _of_work(query, Highlight, selection), ids):
+    for assignment, position, *mark in _of_work(session, query, selection, ids):
         highlights[assignment, position].append(FinishedHighlight(*mark))
     return highlights
-
-
-def _rows(session: Session, query: Select[*tuple[Any, ...]], ids: Sequence[int]) -> Iterable[Any]:
-    """The query's rows for annotations of these items."""
-    return session.execute(query.where(Assignment.item_id.in_(ids)))
 
 
 def _events(session: Session, study: Study) -> Iterator[dict[str, Any]]:
