@@ -59,7 +59,7 @@ def columns_of(rubric: Rubric, study_round: str, extra_texts: Sequence[str], can
 
     extra_texts: titles of the texts shown with the context; candidates: the largest number that an item has.
     """
-    asked = rubric.asked(study_round)
+    questions = [column for criterion in rubric.asked(study_round) for column in _questions(criterion, candidates)]
     return (
         Column(KEY, KEY, 4),
         Column(NUMBER, _("Item"), 6, "item"),
@@ -67,14 +67,9 @@ def columns_of(rubric: Rubric, study_round: str, extra_texts: Sequence[str], can
         *(Column(f"{EXTRA}{n}", title, 32, "item") for n, title in enumerate(extra_texts)),
         Column(LETTER, "", 5),
         Column(TEXT, _("Conversation") if rubric.judged == "conversation" else _("Response"), 58),
-        *(
-            column
-            for criterion in asked
-            if criterion.about == "candidate"
-            for column in _questions(criterion, candidates)
-        ),
+        *(column for column in questions if column.about == "candidate"),
         *_aside(rubric),
-        *(column for criterion in asked if criterion.about == "item" for column in _questions(criterion, candidates)),
+        *(column for column in questions if column.about == "item"),
         *_leaving_out(rubric),
         Column(
             NOTE, _("Note to the lead"), 24, "item", True, hint=_("If you want to say something. This is no rating.")
