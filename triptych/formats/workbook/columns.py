@@ -234,17 +234,17 @@ def right_for(scale: Scale, letters: str) -> str:
     return f"the best response, or several: {shown(letters)}{none}"
 
 
-def explanation_in(ask: Ask | None, reasons: str, words: str) -> dict[str, object]:
+def explanation_in(ask: Ask, reasons: str, words: str) -> dict[str, object]:
     """The explanation in the workbench's form. Raises InvalidAnnotation for a reason that this answer does not have.
 
     ask: the rubric's question for an explanation of the chosen answer.
     """
-    keys = {folded(reason.text): reason.key for reason in (ask.reasons if ask else ())}
-    keys |= {folded(reason.key): reason.key for reason in (ask.reasons if ask else ())}
+    keys = {folded(reason.text): reason.key for reason in ask.reasons}
+    keys |= {folded(reason.key): reason.key for reason in ask.reasons}
     parts = [reasons] if folded(reasons) in keys else re.split(r"[;\n]", reasons)
     strange = [part.strip() for part in parts if part.strip() and folded(part) not in keys]
     if strange:
-        offered = "; ".join(reason.text for reason in ask.reasons) if ask else ""
+        offered = "; ".join(reason.text for reason in ask.reasons)
         raise InvalidAnnotation(
             f"{'; '.join(strange)!r} is not among the reasons for this answer: {offered or 'none'}."
         )
