@@ -277,7 +277,7 @@ def test_an_export_reads_on_only_when_its_bytes_are_taken(filled, monkeypatch):
         return whole(session, batch, *rest)
 
     monkeypatch.setattr(exports, "_complete", counted)
-    monkeypatch.setattr("triptych.formats.writers.writing.in_blocks.__defaults__", (1,))
+    monkeypatch.setattr("triptych.formats.writers.writing.BLOCK_CHARACTERS", 1)
     pieces = exports.export_zip(session, study, "trl", ExportOptions())
     next(pieces)
     assert len(read) < 4

@@ -125,7 +125,7 @@ def _csv(request: Request, session: Session, study: Study) -> tuple[str, str, Bl
     from triptych.exchange.comment_rows import COMMENTS_HEADER, export_comments
     from triptych.formats.long_csv import write_csv
     from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
-    from triptych.formats.writers.writing import BLOCK_CHARACTERS, in_blocks
+    from triptych.formats.writers.writing import in_blocks
     from triptych.results.frame.csv_rows import export_highlights, export_ratings
 
     files = {
@@ -139,7 +139,7 @@ def _csv(request: Request, session: Session, study: Study) -> tuple[str, str, Bl
     header, rows_of = files[name]
 
     def blocks(session: Session, study: Study) -> Iterator[bytes]:
-        return in_blocks(write_csv(rows_of(session, study), header), BLOCK_CHARACTERS)
+        return in_blocks(write_csv(rows_of(session, study), header))
 
     return f"{name}.csv", "text/csv; charset=utf-8", blocks
 

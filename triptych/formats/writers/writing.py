@@ -42,13 +42,13 @@ class Drain(io.RawIOBase):
         return taken
 
 
-def in_blocks(pieces: Iterable[str], size: int = BLOCK_CHARACTERS) -> Iterator[bytes]:
-    """The pieces in UTF-8, joined to blocks of about `size` characters, because sending single lines is slow."""
+def in_blocks(pieces: Iterable[str]) -> Iterator[bytes]:
+    """The pieces in UTF-8, joined to blocks of about BLOCK_CHARACTERS, because sending single lines is slow."""
     buffered, length = [], 0
     for piece in pieces:
         buffered.append(piece)
         length += len(piece)
-        if length > size:
+        if length > BLOCK_CHARACTERS:
             yield "".join(buffered).encode()
             buffered, length = [], 0
     yield "".join(buffered).encode()
