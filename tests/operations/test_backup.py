@@ -343,6 +343,28 @@ def test_a_damaged_database_is_moved_aside_and_replaced(sqlite_engine, lab, tmp_
         assert session.scalars(select(Study.slug)).one() == done.heads[0].slug
 
 
+def test_a_value_beyond_its_check_is_damage_that_is_replaced(sqlite_engine, lab):
+    """SQLite's check finds it only in a copy: neither a backup nor a restore was possible."""
+    study, lead, _ = lab
+    made = backup.make(sqlite_engine)
+    with writing(sqlite_engine) as session:
+        session.get_one(Person, lead.person_id).disabled_at = clock.now()
+    with sqlite_engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA ignore_check_constraints=1")
+        connection.exec_driver_sql("UPDATE study SET state = 'odd'")
+        connection.commit()
+    sqlite_engine.dispose()
+    with pytest.raises(BackupFailed, match="CHECK constraint failed in study"):
+        backup.restore(sqlite_engine, made.path, "command line")
+
+    done = backup.restore(sqlite_engine, made.path, "command line", alone=True)
+
+    assert done.before.name.startswith("damaged-") and not done.is_access_unread
+    with reading(sqlite_engine) as session:
+        assert session.scalars(select(Study.state)).one() == study.state
+        assert session.get_one(Person, lead.person_id).disabled_at
+
+
 def test_a_full_disk_leaves_no_half_backup(sqlite_engine, lab, monkeypatch):
     monkeypatch.setattr(sqlite_files, "copy_sqlite", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")))
 

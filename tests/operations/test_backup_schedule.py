@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import timedelta
 
 import pytest
 from sqlalchemy import update
 
 from triptych import clock
+from triptych.cli import main
 from triptych.errors import NotAllowed
 from triptych.operations import backup, backup_schedule
 from triptych.operations.backup_schedule import Schedule, back_up_if_due, set_schedule, state_of
@@ -159,6 +162,26 @@ def test_a_restore_replaces_a_database_of_an_earlier_version(tmp_path, monkeypat
 
     with reading(older) as session:
         assert state_of(session).schedule == Schedule(24, 3)
+    assert schema.stored_version(older) == schema.HEAD
+    older.dispose()
+
+
+def test_an_earlier_version_that_cannot_be_upgraded_is_replaced(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("TRIPTYCH_HOME", str(tmp_path))
+    newer, older = (database.open_engine(f"sqlite:///{tmp_path / name}") for name in ("newer.db", "triptych.db"))
+    schema.migrate(newer)
+    newer.dispose()
+    schema.create_version(older, "0005")
+    with closing(sqlite3.connect(tmp_path / "triptych.db")) as file:
+        file.execute("INSERT INTO membership (study_id, person_id, role, joined_at) VALUES (7, 7, 'lead', 0)")
+        file.commit()
+    older.dispose()
+    with pytest.raises(backup.BackupFailed, match="would lose 2 rows"):
+        backup.restore(older, tmp_path / "newer.db", "the administrator")
+
+    assert main.main(["data", "restore", str(tmp_path / "newer.db")]) == 0
+
+    assert "hides whose access was revoked since this backup" in capsys.readouterr().out
     assert schema.stored_version(older) == schema.HEAD
     older.dispose()
 

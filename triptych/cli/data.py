@@ -73,9 +73,15 @@ def restore(file: str) -> Reply:
     lines.append("Everyone has to sign in again, and scripts need new tokens.")
     lines += [*_lines_of(restored.heads), *(f"{pseudonym} {again}" for pseudonym in restored.again)]
     lines += [f"Rows of the backup differ from their log. {sentence}" for sentence in restored.differing]
+    if restored.is_access_unread:
+        lines.append(
+            "Damage of the previous state hides whose access was revoked since this backup, and who withdrew or was "
+            "erased or removed: repeat that."
+        )
     before = str(restored.before) if restored.before else None
     values = {"before": before, "studies": _values_of(restored.heads), "again": list(restored.again)}
-    return Reply(lines, {"restored": restored.name, **values, "differing": list(restored.differing)})
+    damage = {"differing": list(restored.differing), "access_unread": restored.is_access_unread}
+    return Reply(lines, {"restored": restored.name, **values, **damage})
 
 
 def _lines_of(heads: Sequence[backups.Head]) -> list[str]:

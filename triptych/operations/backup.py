@@ -21,7 +21,7 @@ from stat import S_ISREG
 
 from pydantic import AwareDatetime, TypeAdapter
 from sqlalchemy import Engine, select, text
-from sqlalchemy.exc import DatabaseError
+from sqlalchemy.exc import DatabaseError, SQLAlchemyError
 from sqlmodel import Session
 
 from triptych import clock, settings
@@ -32,6 +32,7 @@ from triptych.people import roster
 from triptych.storage import database, events, foreign_parts, host, private, schema, sqlite_files, working, writes
 from triptych.storage.events import EventKind
 from triptych.storage.models import Role, Study
+from triptych.storage.sqlite_files import DamagedFile
 from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study.persons import Certainty, Who
 
@@ -89,7 +90,8 @@ class Backup:
 class Restored:
     """The result of a restore: the backup, the backup of the state before, and `again`, people who had left since.
 
-    differing: a sentence about each study with rows that differ from its log.
+    differing: a sentence about each study with rows that differ from its log. is_access_unread: damage of the state
+    before hides who had left and what was revoked since.
     """
 
     name: str
@@ -97,16 +99,20 @@ class Restored:
     heads: tuple[Head, ...]
     again: tuple[str, ...]
     differing: tuple[str, ...] = ()
+    is_access_unread: bool = False
 
 
 @dataclass(frozen=True)
 class _Before:
-    """The state before a restore. is_damaged: `path` is the damaged database itself, moved aside, not a backup."""
+    """The state before a restore. is_damaged: `path` is the damaged database itself, moved aside, not a backup.
+
+    lasting: None if it is unreadable.
+    """
 
     path: Path | None = None
     heads: dict[str, Head] = field(default_factory=dict)
     is_damaged: bool = False
-    lasting: Lasting = field(default_factory=Lasting)
+    lasting: Lasting | None = field(default_factory=Lasting)
 
 
 BESIDE = TypeAdapter(_Beside)
@@ -216,7 +222,7 @@ def restore(engine: Engine, source: Path, actor: str, *, alone: bool = False) ->
 
     upkeep.forget()  # clears what this process has cached
     texts.forget()
-    return Restored(source.name, before.path, heads, again, differing)
+    return Restored(source.name, before.path, heads, again, differing, before.lasting is None)
 
 
 @contextmanager
@@ -394,23 +400,34 @@ def _state_before(engine: Engine, alone: bool) -> _Before:
         if not path.exists() or (version := schema.stored_version(engine)) is None:
             return _Before()
         saved = make(engine, "before-restore")
-    except (BackupFailed, DatabaseError):
+    except (BackupFailed, DatabaseError) as error:
         # a full disk prevents the backup, but is no reason to move the database away
-        if not alone or _is_whole(path):
+        if not alone or (_is_whole(path) and not isinstance(error.__cause__, DamagedFile)):
             raise
+        facts = _lasting_of(path, alone)
         engine.dispose()
         aside = folder() / f"damaged-{clock.now():%Y%m%d-%H%M%S-%f}.db"
         _rename(path, aside)
-        return _Before(aside, is_damaged=True)
+        return _Before(aside, is_damaged=True, lasting=facts)
     heads = {head.slug: head for head in saved.heads}
-    if version >= schema.HEAD:
-        return _Before(saved.path, heads, lasting=_lasting_in(engine))
-    with working.folder(folder()) as private_folder:
-        copy = private_folder / "older.db"
-        sqlite_files.copy_pages(saved.path, copy)
-        with opened(copy) as older:
-            schema.upgrade(older)
-            return _Before(saved.path, heads, lasting=_lasting_in(older))
+    facts = _lasting_in(engine) if version >= schema.HEAD else _lasting_of(saved.path, alone)
+    return _Before(saved.path, heads, lasting=facts)
+
+
+def _lasting_of(path: Path, alone: bool) -> Lasting | None:
+    """What outlasts the restore, from an upgraded copy; None if damage hides it from the only user of the file."""
+    try:
+        with working.folder(folder()) as private_folder:
+            part = private_folder / "older.db"
+            sqlite_files.copy_pages(path, part)
+            with opened(part) as copy:
+                if schema.stored_version(copy) != schema.HEAD:
+                    schema.upgrade(copy)
+                return _lasting_in(copy)
+    except (sqlite3.Error, SQLAlchemyError, UnsafeDatabase, DatabaseUnavailable, *events.UNREADABLE):
+        if alone:
+            return None
+        raise
 
 
 def _lasting_in(engine: Engine) -> Lasting:
@@ -419,7 +436,10 @@ def _lasting_in(engine: Engine) -> Lasting:
 
 
 def _is_whole(path: Path) -> bool:
-    """Whether an SQLite file passes SQLite's check, without the part of its write-ahead log that was not applied."""
+    """Whether an SQLite file passes SQLite's check, without the part of its write-ahead log that was not applied.
+
+    CHECK constraints are not checked, since SQLite ignores them in a file that is only read.
+    """
     with suppress(sqlite3.Error), sqlite_files.unchanged(path) as file:
         return bool(file.execute("PRAGMA integrity_check(1)").fetchone() == ("ok",))
     return False
@@ -450,7 +470,7 @@ def _note(copy: Engine, name: str, before: _Before, actor: str) -> tuple[tuple[s
     """Carry over what outlasts a restore, and log it in every study; returns people who had left, and the heads."""
     with Session(copy) as session:
         heads = heads_of(session)
-        again = carry_over(session, before.lasting, name)
+        again = carry_over(session, before.lasting or Lasting(), name)
         for head, study in zip(heads, session.scalars(select(Study).order_by(Study.id)), strict=True):
             left = before.heads.get(head.slug)
             old = None if left is None else {"number": left.number, "hash": left.hash}

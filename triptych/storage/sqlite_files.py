@@ -20,6 +20,10 @@ SQLITE_HEADER = 100  # bytes, with counters of changes
 MAX_STEPS = 100_000  # of SQLite, to read which tables there are
 
 
+class DamagedFile(UnsafeDatabase):
+    """SQLite's check of a copy finds damage, in pages or values, which the original has, too."""
+
+
 @contextmanager
 def unchanged(path: Path) -> Iterator[sqlite3.Connection]:
     """Open an SQLite file alone, ignoring files next to it; it may be on a read-only disk."""
@@ -65,7 +69,7 @@ def have_same_pages(copy: Path, other: Path) -> bool:
 
 
 def refuse_damaged(copy: Path, name: str) -> None:
-    """Raises UnsafeDatabase for a damaged copy of the file of this name, or one that the app's connections cannot read.
+    """Raises DamagedFile for a damaged copy of the file of this name, UnsafeDatabase for one that the app cannot read.
 
     The check computes what its tables define.
     """
@@ -75,7 +79,7 @@ def refuse_damaged(copy: Path, name: str) -> None:
     if encoding != "UTF-8":
         raise UnsafeDatabase(f"{name} has its texts in {encoding}, but the app reads and writes UTF-8.")
     if answer != "ok":
-        raise UnsafeDatabase(f"The copy of {name} is damaged: {answer}.")
+        raise DamagedFile(f"The copy of {name} is damaged: {answer}.")
 
 
 def damage(connection: Connection) -> list[str]:
