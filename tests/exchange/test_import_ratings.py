@@ -13,9 +13,10 @@ import pandas as pd
 import pytest
 from helpers.frames import criterion_results
 from helpers.present import present
+from helpers.ratings import submit
 from helpers.ratings_import import public_set, read
 from helpers.reports import again
-from helpers.studies import SMALL_RUBRIC, add_person, sure
+from helpers.studies import SMALL_RUBRIC, add_person, join, sure
 from sqlalchemy import event, func, select, update
 
 from triptych.annotate import exclusions
@@ -72,6 +73,7 @@ LONG = "item_id,system,annotator,criterion,value\n"
 ROWS = LONG + "1,m,w1,fluency,4\n1,m,w2,fluency,5\n1,n,w1,fluency,2\n2,m,w1,fluency,3\n"
 ITEMS = b"item_id,context,cand:m,cand:n\n1,Why?,So it is,Thus\n2,How?,Like this,Or that\n"
 JUDGED = LONG + "1,m,big-model,fluency,1\n"
+TEXTS = "methods.txt", "heds.md", "preregistration.md"
 EVERYONE = Counted(frozenset({"human", "judge"}))
 
 
@@ -233,6 +235,24 @@ def test_a_continued_study_does_not_ask_people_for_judge_scores(imported):
         imported(together(ROWS, judge=scores, items=ITEMS), stays_open=True)
     study, _, _ = imported(together(LONG + "1,m,w,fluency,2\n", judge=JUDGED, items=ITEMS), stays_open=True)
     assert study.state == "open"
+
+
+def test_a_continued_import_vouches_for_annotations_made_here_only(imported):
+    study, _, session = imported(together(ROWS, items=ITEMS), stays_open=True, raters=3)
+    who = join(session, study, add_person(session, "ann"))
+    for _ in range(2):
+        submit(session, study, who, {"ratings": {slot: {"fluency": 3} for slot in "AB"}})
+    files = {name: content.decode() for name, content in build_report(session, study).files.items() if name in TEXTS}
+
+    said = (
+        "3 of 5 annotations were collected elsewhere and imported; what annotators saw, and in which order, is unknown."
+    )
+    assert f"{said} How responses were shown and items assigned, below, is about the others only. " in files[TEXTS[0]]
+    unknown = "Unknown for 3 of 5 annotations, which were made elsewhere and imported. For the others: "
+    for number in ("3.1.2", "3.2.4", "3.3.2", "3.3.4.1", "3.3.4.2", "3.3.5", "4.3.2", "4.3.7"):
+        (line,) = re.findall(rf"^- {re.escape(number)} .*$", files["heds.md"], re.MULTILINE)
+        assert unknown in line
+    assert "what was declared before them is unknown" in files["preregistration.md"]
 
 
 def test_human_ratings_without_a_known_scale_are_errors():

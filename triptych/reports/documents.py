@@ -9,8 +9,9 @@ from triptych import stats
 from triptych.formats.writers.model import File
 from triptych.formats.writers.writing import text_file
 from triptych.reports import analysis
-from triptych.reports.facts import Facts
+from triptych.reports.facts import MADE_ELSEWHERE, Facts
 from triptych.rubric import yaml_text
+from triptych.storage.models import Origin
 from triptych.study.preregistration import declared
 
 STATS = Path(stats.__file__).parent
@@ -40,9 +41,11 @@ def _paragraphs(facts: Facts) -> Iterator[str]:
         f"- {heading}: {code_span(words)}" for heading, words in declared(facts.rubric, facts.settings.preregistration)
     ]
     yield "\n".join(lines) if lines else "Nothing was declared."
-    if facts.imported:
+    if facts.origins and facts.origins <= MADE_ELSEWHERE:
         yield "The ratings were made elsewhere and imported: what was declared beforehand is unknown."
         return
+    if Origin.imported in facts.origins:
+        yield "Some ratings were made elsewhere and imported: what was declared before them is unknown."
     opened_at = facts.study.opened_at
     if opened_at is None:
         yield "The study has not been opened."

@@ -108,9 +108,8 @@ def _in_words(test: EntryTest | None) -> str:
 class Facts:
     """Facts about a study for its report.
 
-    as_of: time of the last event. imported: whether all annotations were made elsewhere; elsewhere: whether those that
-    count were, such as judges' scores; planned: whether items were assigned by a plan; workbooks: whether some
-    of those that count were made in files. has_texts: whether any candidate has a text.
+    as_of: time of the last event. origins: how annotations were made; counted_origins: number of those that count, by
+    origin; planned: whether items were assigned by a plan. has_texts: whether any candidate has a text.
 
     outputs: visible name of a system → number of items with a rating of its response or, if only items are rated, with
     its response. settings: how annotators were recruited, the preregistration, the lead's answers for the datasheet.
@@ -126,10 +125,9 @@ class Facts:
     settings: StudySettings
     as_of: datetime
     blind: bool
-    imported: bool
-    elsewhere: bool
+    origins: frozenset[str]
+    counted_origins: dict[str, int]
     planned: bool
-    workbooks: bool
     has_texts: bool
     text_views: dict[str, int]
     rubric: Rubric
@@ -144,6 +142,17 @@ class Facts:
     languages: dict[str, int]
     mark_units: dict[str, int]
     caveats: tuple[Finding, ...] = ()
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether all annotations that count were made elsewhere, such as judges' scores."""
+        return bool(self.counted_origins) and self.counted_origins.keys() <= MADE_ELSEWHERE
+
+    @property
+    def partly_elsewhere(self) -> str:
+        """How many of the annotations that count were imported, in words; "" if all that count were, or none."""
+        imported, every = self.counted_origins.get(Origin.imported, 0), sum(self.counted_origins.values())
+        return f"{imported:,} of {every:,} annotations" if imported and not self.elsewhere else ""
 
     @property
     def paid_before(self) -> str:
@@ -220,7 +229,6 @@ def facts_of(session: Session, study: Study, analysis: StudyAnalysis) -> Facts:
     last = select(Event.at).where(Event.study_id == study.id).order_by(Event.number.desc()).limit(1)
     settings, counting = settings_of(study), {*analysis.work["assignment"].tolist()}
     made = select(Assignment.origin).where(Assignment.study_id == study.id).distinct()
-    origins, that_count = {*session.scalars(made)}, _counts(session, study, counting, Assignment.origin)
     workers = {worker.annotator for worker in analysis.workers}
     called = analysis.frame.called
     return Facts(
@@ -228,10 +236,9 @@ def facts_of(session: Session, study: Study, analysis: StudyAnalysis) -> Facts:
         settings=settings,
         as_of=session.scalars(last).one(),
         blind=study.unblinded_at is None,
-        imported=bool(origins) and origins <= MADE_ELSEWHERE,
-        elsewhere=bool(that_count) and that_count.keys() <= MADE_ELSEWHERE,
+        origins=frozenset(session.scalars(made)),
+        counted_origins=_counts(session, study, counting, Assignment.origin),
         planned=_has(session, select(PlannedItem.id).where(PlannedItem.study_id == study.id)),
-        workbooks=Origin.workbook in that_count,
         has_texts=_has_texts(session, study),
         text_views=_counts(session, study, counting, Assignment.text_view),
         rubric=lifecycle.design_of(session, study).rubric,

@@ -21,6 +21,7 @@ from triptych.rubric.scales import Best, Choice, Likert, NumberScale, shown
 from triptych.stats.diagnostics import FlaggedRate
 from triptych.stats.numbers import counted
 from triptych.stats.undefined import Undefined
+from triptych.storage.models import Origin
 from triptych.study.heds_answers import Answer, Sheet, in_words, stored
 from triptych.study.heds_questions import ABOUT_CRITERIA, FORM, LANGUAGES, QUESTIONS, SECTIONS, SheetQuestion
 
@@ -43,8 +44,8 @@ def full_sheet(facts: Facts, analysis: StudyAnalysis, book: Book, seal: str) -> 
     for result in analysis.criteria:
         key = result.criterion.key
         sheet |= {(number, key): answer for number, answer in _of_criterion(result.criterion, book)}
-        if facts.elsewhere:
-            sheet |= {(number, key): Answer(text=UNKNOWN) for number in ASKED_ELSEWHERE}
+        sheet |= {(number, key): _made_here(facts, sheet[number, key]) for number in ASKED_ELSEWHERE}
+        if facts.elsewhere or facts.partly_elsewhere:
             sheet[HOW_PRESENTED, key] = Answer()
     return sheet | {place: answer for place, answer in stored(facts.settings.heds).items() if answer}
 
@@ -59,6 +60,7 @@ def _of_study(facts: Facts, analysis: StudyAnalysis, book: Book, seal: str) -> I
     rubric = facts.rubric
     per_system = "; ".join(f"{name}: {count}" for name, count in facts.outputs.items())
     language = rubric.language.partition("-")[0] if facts.has_texts and not facts.elsewhere else ""
+    also = "; also workbooks" if Origin.workbook in facts.counted_origins else ""
     place = list(LANGUAGES).index(language) + 2 if language in LANGUAGES else None
     answers = {
         "2.2": Answer((8,) if rubric.judged == "conversation" else ()),
@@ -71,7 +73,7 @@ def _of_study(facts: Facts, analysis: StudyAnalysis, book: Book, seal: str) -> I
         "3.2.3": Answer(text=facts.settings.recruitment.how),
         "3.2.4": Answer(text=_training(facts)),
         "3.2.5": Answer(text=_eligible(facts)),
-        "3.3.2": Answer(text=f"A web page (Triptych), one item at a time{'; also workbooks' * facts.workbooks}."),
+        "3.3.2": Answer(text=f"A web page (Triptych), one item at a time{also}."),
         "3.3.3.1": Answer(_quality(facts, book)),
         "3.3.3.2": Answer(text=_quality_words(facts, book)),
         "3.3.4.1": Answer(text=f"codebook.json of the report contains the full text of the form. {seal}"),
@@ -80,9 +82,18 @@ def _of_study(facts: Facts, analysis: StudyAnalysis, book: Book, seal: str) -> I
     }
     if facts.settings.ethics.approval:
         answers["5.1"] = Answer(text=facts.settings.ethics.approval)
-    if facts.elsewhere:
-        answers |= dict.fromkeys(ELSEWHERE, Answer(text=UNKNOWN))
+    answers |= {number: _made_here(facts, answers[number]) for number in ELSEWHERE}
     return (((number, ""), answer) for number, answer in answers.items() if answer)
+
+
+def _made_here(facts: Facts, answer: Answer) -> Answer:
+    """An answer that is known for annotations made here only."""
+    if facts.elsewhere:
+        return Answer(text=UNKNOWN)
+    if facts.partly_elsewhere:
+        others = "which were made elsewhere and imported. For the others"
+        return Answer(text=f"Unknown for {facts.partly_elsewhere}, {others}: {answer.text}")
+    return answer
 
 
 def _selected(facts: Facts, analysis: StudyAnalysis) -> str:

@@ -73,8 +73,8 @@ def _design(facts: Facts, analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     yield from at_a_time(analysis)
     if facts.rubric.deviations:
         yield f"Deviations from the original protocol: {_ended(facts.rubric.deviations)}"
+    yield from _made_elsewhere(facts)
     if facts.elsewhere:
-        yield "The ratings were collected elsewhere and imported; the order on screen is unknown."
         return
     yield from responses_shown(facts, analysis)
     yield from text_views(facts)
@@ -90,6 +90,17 @@ def _design(facts: Facts, analysis: StudyAnalysis, book: Book) -> Iterator[str]:
         yield f"{before.who(before.trained).capitalize()} began with {items} with feedback."
     if facts.before_work.tested:
         yield facts.before_work.tested
+
+
+def _made_elsewhere(facts: Facts) -> Iterator[str]:
+    """All ratings that count, or some, were imported."""
+    if facts.elsewhere:
+        yield "The ratings were collected elsewhere and imported; the order on screen is unknown."
+    elif facts.partly_elsewhere:
+        yield (
+            f"{facts.partly_elsewhere} were collected elsewhere and imported; what annotators saw, and in which order, "
+            "is unknown. How responses were shown and items assigned, below, is about the others only."
+        )
 
 
 def _raters(analysis: StudyAnalysis) -> str:
