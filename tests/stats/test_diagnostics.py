@@ -134,25 +134,6 @@ def test_equally_careful_annotators_of_a_hard_task_are_rarely_flagged():
     assert np.mean([each.alarm for each in result]) < 0.05
 
 
-def test_rarely_positive_answers_flag_no_careful_annotator():
-    """Every third one was flagged: the interval was too narrow, or they had found nothing, as is likely."""
-    random, result = np.random.default_rng(3), list[AnnotatorAgreement]()
-    for _ in range(10):
-        values, units, items, annotators, _ = study(random)
-        result += agreement_with_others((values == 7).astype(float), units, items, annotators)
-    assert np.mean([each.alarm for each in result]) <= 0.02
-
-
-@pytest.mark.parametrize(("positive_from", "alarm"), [(5, True), (7, False)])
-def test_equal_answers_are_flagged_where_that_is_unlikely(positive_from, alarm):
-    values, units, items, annotators, _ = study(np.random.default_rng(1), "constant")
-    first = {
-        each.annotator: each
-        for each in agreement_with_others((values >= positive_from).astype(float), units, items, annotators)
-    }[0]
-    assert (first.value, first.alarm) == (None, alarm)
-
-
 def test_one_item_has_a_correlation_without_an_interval_or_alarm():
     values = [1, 2, 3, 4] * 3 + [4, 3, 2, 1] * 3
     result = agreement_with_others(values, [*range(12)] * 2, [0] * 24, [0] * 12 + [1] * 12)

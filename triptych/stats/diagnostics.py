@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import bdtr
 
 from .columns import Column, codes, numbers, present
 from .counts import TOO_FEW, limits_from
-from .intervals import effective_number, mean_interval
+from .intervals import mean_interval
 from .numbers import written
 from .rates import Rate, rate
 from .undefined import Undefined, UndefinedStatistic, or_undefined
@@ -34,9 +33,6 @@ PERMUTATIONS = 1000
 _DRIFT_LEVEL = 0.99
 _ROUNDING = 1e-12
 _DECIMALS = 9
-_FEWEST_VARYING = 5  # effective number of ratings that make up the variance; of few ratings, a fifth
-_UNLIKELY = 0.01  # for someone with half the odds of the others of a rare answer
-FEW_VARY = "No interval: too few ratings differ from the most common one."
 _NEAR = 1e-9
 
 
@@ -45,7 +41,7 @@ class AnnotatorAgreement:
     """Correlation of an annotator with the mean of the others over n units, its 95 % interval, the others' median.
 
     value is None where the correlation is not defined; the sentence says why. alarm: the value is low and the interval
-    is below the median of the others; or own ratings vary too little, where those of the others vary.
+    is below the median of the others.
     """
 
     annotator: object
@@ -137,18 +133,12 @@ def agreement_with_others(
     own, others, item, annotator, labels = _beside_others(values, units, annotators, items)
     of_each = [(own[rows], others[rows], item[rows]) for rows in (annotator == at for at in range(len(labels)))]
     correlations = [_pearson(*sides) for *sides, _ in of_each]
-    sizes, departures = np.array([(len(sides[0]), _departures(sides[0])) for sides in of_each]).T
-    shares = departures / np.maximum(sizes, 1)
     rows = []
     for at, (label, (value, why)) in enumerate(zip(labels, correlations, strict=True)):
         of_others = [other for place, (other, _) in enumerate(correlations) if place != at and other is not None]
         median = float(np.median(of_others)) if of_others else None
         limits = Undefined(why) if value is None else or_undefined(_limits, value, *of_each[at], confidence)
-        usual = np.delete(shares, at)[np.delete(sizes, at) > 0]
-        share = float(np.median(usual)) if len(usual) else 0.0
-        by_chance = bdtr(departures[at], sizes[at], share / (2 - share))
-        is_constant = sizes[at] >= FEWEST_SHARED and bool(by_chance < _UNLIKELY)
-        rows.append(_agreement_row(label, value, limits, median, int(sizes[at]), is_constant))
+        rows.append(_agreement_row(label, value, limits, median, len(of_each[at][0])))
     return tuple(rows)
 
 
@@ -301,25 +291,18 @@ def _pearson(own: np.ndarray, others: np.ndarray) -> tuple[float | None, str]:
     return float(np.clip((x @ y) / np.sqrt((x @ x) * (y @ y)), -1, 1)), ""
 
 
-def _departures(ratings: np.ndarray) -> int:
-    """How many ratings are not the most common one."""
-    return len(ratings) - int(np.unique(np.round(ratings, _DECIMALS), return_counts=True)[1].max(initial=0))
-
-
 def _limits(
     value: float, own: np.ndarray, others: np.ndarray, items: np.ndarray, confidence: float
 ) -> tuple[float, float]:
     """Limits of a correlation from its values without each item; where nothing varies without an item, 0 is its value.
 
-    Raises UndefinedStatistic, also where few ratings make up nearly all variance: the interval would be too narrow.
+    Raises UndefinedStatistic.
     """
     place = codes(items)[0]
     x, y = own - own.mean(), others - others.mean()
     sums = np.stack([np.bincount(place, column) for column in (np.ones(len(x)), x, y, x * x, y * y, x * y)])
     if sums.shape[1] < 2:
         raise UndefinedStatistic(TOO_FEW)
-    if min(map(effective_number, (x**2, y**2))) < min(_FEWEST_VARYING, len(x) / _FEWEST_VARYING):
-        raise UndefinedStatistic(FEW_VARY)
     n, of_x, of_y, xx, yy, xy = sums.sum(axis=1, keepdims=True) - sums
     squares = np.maximum(xx - of_x**2 / n, 0) * np.maximum(yy - of_y**2 / n, 0)
     varied = squares > _ROUNDING * (x @ x) * (y @ y)
@@ -328,22 +311,17 @@ def _limits(
 
 
 def _agreement_row(
-    label: object,
-    value: float | None,
-    interval: tuple[float, float] | Undefined,
-    others: float | None,
-    n: int,
-    is_constant: bool,
+    label: object, value: float | None, interval: tuple[float, float] | Undefined, others: float | None, n: int
 ) -> AnnotatorAgreement:
     """One annotator's agreement with its alarm and sentence.
 
-    is_constant: whether own ratings hardly vary, which raises the alarm where the correlation cannot.
+    Ratings that never vary raise the alarm: they cannot correlate with anything.
     """
     if value is None or isinstance(interval, Undefined):
         reason = str(interval)
         if value is not None:
             reason = f"Correlation with the mean of the others {written(value, 'number')} over {n} ratings. {reason}"
-        return AnnotatorAgreement(label, value, interval, others, n, is_constant, reason)
+        return AnnotatorAgreement(label, value, interval, others, n, "own ratings are equal" in reason, reason)
     shown, lowest, highest = (written(of, "number") for of in (value, *interval))
     words = f"Correlation with the mean of the others {shown} ({lowest} to {highest}) over {n} ratings"
     if others is None:
