@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import pearsonr, t
 
 from triptych.stats.diagnostics import (
+    FEW_UNUSUAL,
     AnnotatorAgreement,
     agreement_with_others,
     drifts,
@@ -154,6 +155,45 @@ def test_equal_ratings_have_no_correlation_and_are_flagged():
     assert (result[0].value, result[0].alarm) == (None, True)
     assert result[0].sentence == "Not defined: all own ratings are equal."
     assert result[1].value == pytest.approx(1)
+
+
+def rare_answers(random):
+    """Careful yes/no answers of which about one in twenty is yes: table (100, 20, 3), NaN where not asked."""
+    felt = random.normal(0, 1, (100, 1, 1)) + random.normal(0, 0.9, (100, 1, 3)) + random.normal(0, 0.5, (1, 20, 1))
+    yes = (felt + random.logistic(size=(100, 20, 3)) > 3.5).astype(float)
+    yes[np.argsort(np.argsort(random.random((100, 20)), axis=1), axis=1) >= 3] = NAN
+    return yes
+
+
+def of_rare(yes):
+    item, annotator, system = (column.ravel() for column in np.indices(yes.shape))
+    return agreement_with_others(yes.ravel(), item * 3 + system, item, annotator)
+
+
+def test_careful_annotators_of_a_rare_answer_are_rarely_flagged():
+    random = np.random.default_rng(3)
+    looks = [each for _ in range(20) for each in of_rare(rare_answers(random))]
+    assert np.mean([each.alarm for each in looks]) < 0.02
+    assert any(each.sentence == "Not defined: all own ratings are equal." and not each.alarm for each in looks)
+
+
+def test_giving_the_rare_answer_throughout_is_flagged():
+    yes = rare_answers(np.random.default_rng(3))
+    yes[:, 0] = np.where(np.isnan(yes[:, 0]), NAN, 1.0)
+    assert next(each for each in of_rare(yes) if each.annotator == 0).alarm
+
+
+def test_rare_answers_of_two_criteria_have_no_interval():
+    """The most common answer is that of each criterion, whose numbers are centred apart."""
+    yes = np.zeros((40, 3))
+    yes[:3] = 1
+    yes[3, 0] = 1
+    item, annotator = (column.ravel() for column in np.indices(yes.shape))
+    twice = np.concatenate([yes.ravel(), yes.ravel() - 0.3])
+    unit, criterion = np.concatenate([item, item + 100]), np.repeat(["a", "b"], len(item))
+    result = agreement_with_others(twice, unit, [*item] * 2, [*annotator] * 2, criterion)
+    assert [str(each.interval) for each in result] == [FEW_UNUSUAL] * 3
+    assert not any(each.alarm for each in result)
 
 
 def test_few_shared_ratings_have_no_correlation_and_raise_no_alarm():

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import bdtr
 
 from .columns import Column, codes, numbers, present
 from .counts import TOO_FEW, limits_from
@@ -20,6 +21,10 @@ from .undefined import Undefined, UndefinedStatistic, or_undefined
 
 LOW_CORRELATION = 0.2
 FEWEST_SHARED = 10
+FEWEST_UNUSUAL = 5
+UNLIKELY = 0.01
+FEW_UNUSUAL = "No interval: almost all own ratings, or almost all means of the others, are equal."
+ALL_EQUAL = "Not defined: all own ratings are equal."
 FASTEST_SECONDS = 3.0
 WORDS_PER_SECOND = 12.0
 HURRIED = 0.5
@@ -41,7 +46,7 @@ class AnnotatorAgreement:
     """Correlation of an annotator with the mean of the others over n units, its 95 % interval, the others' median.
 
     value is None where the correlation is not defined; the sentence says why. alarm: the value is low and the interval
-    is below the median of the others.
+    is below the median of the others; or almost all ratings are equal, which by the others' answers is unlikely.
     """
 
     annotator: object
@@ -121,24 +126,32 @@ class FlaggedRate:
 
 
 def agreement_with_others(
-    values: Column, units: Column, items: Column, annotators: Column, confidence: float = 0.95
+    values: Column,
+    units: Column,
+    items: Column,
+    annotators: Column,
+    criteria: Column | None = None,
+    confidence: float = 0.95,
 ) -> tuple[AnnotatorAgreement, ...]:
     """Leave-one-out correlation of each annotator, in order of first appearance.
 
     values: (n,) numbers, NaN = missing; units: (n,) labels of what was rated (item and system, and criterion when
-    the values of criteria are standardised first); items: (n,) the item (or group of items) of each unit; annotators:
-    (n,) labels. The interval leaves out one item at a time, with all its units, as these are related. Raises
-    UndefinedStatistic when no unit has ratings by two annotators.
+    the values of criteria are standardised first); items: (n,) the item (or group of items) of each unit; annotators,
+    criteria: (n,) labels, without criteria there is one. The interval leaves out one item at a time, with all its
+    units, as these are related. Raises UndefinedStatistic when no unit has ratings by two annotators.
     """
-    own, others, item, annotator, labels = _beside_others(values, units, annotators, items)
-    of_each = [(own[rows], others[rows], item[rows]) for rows in (annotator == at for at in range(len(labels)))]
-    correlations = [_pearson(*sides) for *sides, _ in of_each]
+    criteria = np.zeros(len(values)) if criteria is None else criteria
+    own, others, item, criterion, annotator, labels = _beside_others(values, units, annotators, items, criteria)
+    table = own, others, item, codes(criterion)[0]
+    of_each = [tuple(column[annotator == at] for column in table) for at in range(len(labels))]
+    correlations = [_pearson(*sides[:2]) for sides in of_each]
     rows = []
     for at, (label, (value, why)) in enumerate(zip(labels, correlations, strict=True)):
         of_others = [other for place, (other, _) in enumerate(correlations) if place != at and other is not None]
         median = float(np.median(of_others)) if of_others else None
-        limits = Undefined(why) if value is None else or_undefined(_limits, value, *of_each[at], confidence)
-        rows.append(_agreement_row(label, value, limits, median, len(of_each[at][0])))
+        limits = Undefined(why) if value is None else or_undefined(_limits, confidence, value, *of_each[at])
+        constant = str(limits) in (ALL_EQUAL, FEW_UNUSUAL) and _unlikely(table, annotator == at)
+        rows.append(_agreement_row(label, value, limits, median, len(of_each[at][0]), constant))
     return tuple(rows)
 
 
@@ -287,12 +300,12 @@ def _pearson(own: np.ndarray, others: np.ndarray) -> tuple[float | None, str]:
     x, y = own - own.mean(), others - others.mean()
     for column, ratings, whose in ((x, own, "own"), (y, others, "others'")):
         if np.abs(column).max() <= _ROUNDING * max(1.0, np.abs(ratings).max()):
-            return None, f"Not defined: all {whose} ratings are equal."
+            return None, ALL_EQUAL if whose == "own" else "Not defined: all others' ratings are equal."
     return float(np.clip((x @ y) / np.sqrt((x @ x) * (y @ y)), -1, 1)), ""
 
 
 def _limits(
-    value: float, own: np.ndarray, others: np.ndarray, items: np.ndarray, confidence: float
+    confidence: float, value: float, own: np.ndarray, others: np.ndarray, items: np.ndarray, criteria: np.ndarray
 ) -> tuple[float, float]:
     """Limits of a correlation from its values without each item; where nothing varies without an item, 0 is its value.
 
@@ -303,6 +316,8 @@ def _limits(
     sums = np.stack([np.bincount(place, column) for column in (np.ones(len(x)), x, y, x * x, y * y, x * y)])
     if sums.shape[1] < 2:
         raise UndefinedStatistic(TOO_FEW)
+    if min(_unusual_items(column, items, criteria) for column in (own, others)) < FEWEST_UNUSUAL:
+        raise UndefinedStatistic(FEW_UNUSUAL)
     n, of_x, of_y, xx, yy, xy = sums.sum(axis=1, keepdims=True) - sums
     squares = np.maximum(xx - of_x**2 / n, 0) * np.maximum(yy - of_y**2 / n, 0)
     varied = squares > _ROUNDING * (x @ x) * (y @ y)
@@ -310,18 +325,51 @@ def _limits(
     return limits_from(value, np.where(varied, np.clip((xy - of_x * of_y / n) / root, -1, 1), 0.0), confidence)
 
 
+def _unusual_items(values: np.ndarray, items: np.ndarray, criteria: np.ndarray) -> int:
+    """On how many items a value is not the most common one of its criterion."""
+    return len(np.unique(items[np.round(values, _DECIMALS) != _most_common(values, criteria)[criteria]]))
+
+
+def _most_common(values: np.ndarray, criteria: np.ndarray) -> np.ndarray:
+    """(C,) the most common value of each criterion code, NaN where it has none."""
+    distinct, code = np.unique(np.round(values, _DECIMALS), return_inverse=True)
+    size = (criteria.max() + 1, len(distinct))
+    counts = np.bincount(criteria * len(distinct) + code, minlength=size[0] * size[1]).reshape(size)
+    return np.where(counts.any(axis=1), distinct[counts.argmax(axis=1)], np.nan)
+
+
+def _unlikely(table: tuple[np.ndarray, ...], of_one: np.ndarray) -> bool:
+    """Whether so many equal ratings are unlikely of somebody who gives this answer as often as the others do.
+
+    table: own ratings, means of the others, items and criteria of all annotators (n,); of_one: (n,) the annotator's
+    rows. Items count once, as their ratings are related.
+    """
+    own, _, item, criterion = table
+    usual = _most_common(own[of_one], criterion[of_one])
+    usual = np.append(usual, np.full(criterion.max() + 1 - len(usual), np.nan))[criterion]
+    differs = (np.round(own, _DECIMALS) != usual)[~of_one & ~np.isnan(usual)]
+    unusual = _unusual_items(*(column[of_one] for column in (own, item, criterion)))
+    return bool(bdtr(unusual, len(np.unique(item[of_one])), differs.mean()) < UNLIKELY)
+
+
 def _agreement_row(
-    label: object, value: float | None, interval: tuple[float, float] | Undefined, others: float | None, n: int
+    label: object,
+    value: float | None,
+    interval: tuple[float, float] | Undefined,
+    others: float | None,
+    n: int,
+    constant: bool,
 ) -> AnnotatorAgreement:
     """One annotator's agreement with its alarm and sentence.
 
-    Ratings that never vary raise the alarm: they cannot correlate with anything.
+    constant: whether almost all own ratings are equal, unlike those of the others; they cannot correlate with anything.
     """
     if value is None or isinstance(interval, Undefined):
         reason = str(interval)
         if value is not None:
             reason = f"Correlation with the mean of the others {written(value, 'number')} over {n} ratings. {reason}"
-        return AnnotatorAgreement(label, value, interval, others, n, "own ratings are equal" in reason, reason)
+        alarm = constant and (value is None or value < LOW_CORRELATION)
+        return AnnotatorAgreement(label, value, interval, others, n, alarm, reason)
     shown, lowest, highest = (written(of, "number") for of in (value, *interval))
     words = f"Correlation with the mean of the others {shown} ({lowest} to {highest}) over {n} ratings"
     if others is None:

@@ -125,7 +125,8 @@ class Repeated:
 class Pooled:
     """Ratings of all numeric criteria in one set of columns (n,).
 
-    The values of each criterion are centred and divided by the width of its scale. at: submission times.
+    The values of each criterion are centred and divided by the width of its scale. at: submission times; criterion:
+    its place.
     """
 
     value: np.ndarray
@@ -134,6 +135,7 @@ class Pooled:
     group: np.ndarray
     annotator: np.ndarray
     at: np.ndarray
+    criterion: np.ndarray
 
 
 def people_of(ratings: Ratings, names: Sequence[str]) -> PeopleOf:
@@ -210,7 +212,7 @@ def _distinct_pairs(people: np.ndarray, values: np.ndarray) -> int:
 def pooled(every: Sequence[Ratings]) -> Pooled:
     """The ratings of all numeric criteria together."""
     parts = [_scaled(ratings, place) for place, ratings in enumerate(every) if not np.isnan(ratings.number).all()]
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else [np.empty(0)] * 6
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else [np.empty(0)] * 7
     return Pooled(*columns)
 
 
@@ -219,7 +221,8 @@ def _scaled(ratings: Ratings, place: int) -> tuple[np.ndarray, ...]:
     low, high = numeric.variable.ends
     with np.errstate(over="ignore", invalid="ignore"):  # statistics refuse what is too large
         value = (numeric.number - numeric.number.mean()) / (high - low)
-    return value, numeric.units * 1000 + place, numeric.item, numeric.group, numeric.annotator, numeric.at
+    unit, criterion = numeric.units * 1000 + place, np.full(len(value), place)
+    return value, unit, numeric.item, numeric.group, numeric.annotator, numeric.at, criterion
 
 
 def looks(workers: Iterable[Worker], every: Sequence[Ratings], names: Sequence[str]) -> Iterator[AnnotatorLook]:
@@ -231,7 +234,7 @@ def looks(workers: Iterable[Worker], every: Sequence[Ratings], names: Sequence[s
     timed = times_known(together)
     marked_missing, annotator = joined(every, "missing", "annotator")
     diagnostics = (
-        or_undefined(agreement_with_others, *by_group) if ordered else NO_ORDER,
+        or_undefined(agreement_with_others, *by_group, together.criterion) if ordered else NO_ORDER,
         or_undefined(severities, *by_group) if ordered else NO_ORDER,
         _equal_ratings(every, timed),
         or_undefined(drifts, *columns, together.item, together.annotator, together.at) if timed else NO_TIMES,
