@@ -150,7 +150,7 @@ def agreement_with_others(
         of_others = [other for place, (other, _) in enumerate(correlations) if place != at and other is not None]
         median = float(np.median(of_others)) if of_others else None
         limits = Undefined(why) if value is None else or_undefined(_limits, confidence, value, *of_each[at])
-        constant = str(limits) in (ALL_EQUAL, FEW_UNUSUAL) and _unlikely(table, annotator == at)
+        constant = str(limits) in (ALL_EQUAL, FEW_UNUSUAL) and _unlikely(own, table[-1], annotator, at)
         rows.append(_agreement_row(label, value, limits, median, len(of_each[at][0]), constant))
     return tuple(rows)
 
@@ -338,18 +338,22 @@ def _most_common(values: np.ndarray, criteria: np.ndarray) -> np.ndarray:
     return np.where(counts.any(axis=1), distinct[counts.argmax(axis=1)], np.nan)
 
 
-def _unlikely(table: tuple[np.ndarray, ...], of_one: np.ndarray) -> bool:
-    """Whether so many equal ratings are unlikely of somebody who gives this answer as often as the others do.
+def _unlikely(own: np.ndarray, criterion: np.ndarray, annotator: np.ndarray, at: int) -> bool:
+    """Whether so many equal ratings are unlikely of somebody with half the others' odds of another answer.
 
-    table: own ratings, means of the others, items and criteria of all annotators (n,); of_one: (n,) the annotator's
-    rows. Items count once, as their ratings are related.
+    own, criterion, annotator: (n,) all ratings, codes of their criteria and annotators; at: the annotator. Half the
+    odds of the median annotator, as one may be strict, and the ratings of an item are related.
     """
-    own, _, item, criterion = table
-    usual = _most_common(own[of_one], criterion[of_one])
-    usual = np.append(usual, np.full(criterion.max() + 1 - len(usual), np.nan))[criterion]
-    differs = (np.round(own, _DECIMALS) != usual)[~of_one & ~np.isnan(usual)]
-    unusual = _unusual_items(*(column[of_one] for column in (own, item, criterion)))
-    return bool(bdtr(unusual, len(np.unique(item[of_one])), differs.mean()) < UNLIKELY)
+    usual = np.full(criterion.max() + 1, np.nan)
+    own_usual = _most_common(own[annotator == at], criterion[annotator == at])
+    usual[: len(own_usual)] = own_usual
+    rated = ~np.isnan(usual[criterion])
+    differs, total = (
+        np.bincount(annotator, column) for column in (rated & (np.round(own, _DECIMALS) != usual[criterion]), rated)
+    )
+    others = (total > 0) & (np.arange(len(total)) != at)
+    share = np.median(differs[others] / total[others])
+    return bool(bdtr(int(differs[at]), int(total[at]), share / (2 - share)) < UNLIKELY)
 
 
 def _agreement_row(
