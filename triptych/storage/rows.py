@@ -238,8 +238,11 @@ def written(model: type[Base], values: Sequence[Mapping[str, Any]], pseudonym: s
 
 def inserted(model: type[Base], values: Sequence[Mapping[str, Any]], pseudonym: str = "") -> dict[str, Any]:
     """Like `written`, for complete new rows: columns without a value are NULL."""
-    complete = [{**dict.fromkeys(carried(model.__table__)), **row} for row in values]
-    return written(model, complete, pseudonym)
+    table = model.__table__
+    shapes = _shapes(table)
+    persons = {row["person_id"]: pseudonym for row in values if "person_id" in row}
+    lines = [[_value(row.get(name), shape, persons) for name, shape in shapes.items()] for row in values]
+    return {table.name: {"columns": list(shapes), "rows": lines}}
 
 
 def read(
