@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import re
 import socket
@@ -10,7 +11,9 @@ import threading
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from http.client import HTTPResponse
 from pathlib import Path
+from unittest.mock import Mock
 
 import pandas as pd
 import pytest
@@ -379,3 +382,12 @@ def test_what_triptych_never_answers_is_one_kind_of_error(answer):
     with answering(answer) as (url, _), pytest.raises(tt.TriptychError) as error:
         connection.by_token(url, "x").call("studies")
     assert str(error.value)
+
+
+@pytest.mark.parametrize(("status", "tries"), [("200 OK", connection.TRIES), ("400 Bad", 1)])
+def test_a_network_that_fails_while_reading_is_one_error(status, tries, monkeypatch):
+    """A lost route is no ConnectionError, and urllib wraps only what fails before the answer."""
+    monkeypatch.setattr(connection, "FIRST_WAIT_SECONDS", 0)
+    monkeypatch.setattr(HTTPResponse, "read", Mock(side_effect=OSError(errno.EHOSTUNREACH, "No route to host")))
+    with answering(*[answer_of(b"{}", status)] * tries) as (url, _), pytest.raises(tt.DatabaseUnavailable):
+        connection.by_token(url, "x").call("studies")

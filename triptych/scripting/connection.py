@@ -95,7 +95,7 @@ class HttpConnection:
                     raise _refusal(error, self.url) from error
                 wait = error.headers.get("Retry-After", "")
                 seconds = float(wait) if wait.isdecimal() else FIRST_WAIT_SECONDS * 2 ** (TRIES - left - 1)
-            except (urllib.error.URLError, TimeoutError, ConnectionError, HTTPException) as error:
+            except (OSError, HTTPException) as error:
                 if not left:
                     reason = getattr(error, "reason", error)
                     raise DatabaseUnavailable(f"{self.url} does not answer: {reason}.") from error
@@ -113,7 +113,7 @@ def _refusal(error: urllib.error.HTTPError, url: str) -> TriptychError:
     try:
         body = json.loads(error.read())
         return error_of(str(body["refused"]), str(body["message"]))
-    except (ValueError, KeyError, TypeError, RecursionError, HTTPException):
+    except (ValueError, KeyError, TypeError, RecursionError, OSError, HTTPException):
         return DatabaseUnavailable(f"{url} answers {error.code}, {_ELSEWHERE}")
 
 
