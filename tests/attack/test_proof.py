@@ -42,8 +42,6 @@ PROVED = [table for name, table in TABLES.items() if name not in UNPROVED or nam
 COLUMNS = [column for table in PROVED for column in table.columns]
 
 
-# The columns that an added row must have for itself. A person, a rubric, an explanation or values that nothing points
-# at belong to no study.
 # kinds about one assignment whose rows `fold` derives from their values, and kinds that change no row
 PLAIN = fold.ANSWERED | {
     EventKind.reserved,
@@ -60,6 +58,8 @@ PLAIN = fold.ANSWERED | {
     EventKind.token_made,
     EventKind.token_revoked,
 }
+# The columns that an added row must have for itself. A person, a rubric, an explanation or values that nothing points
+# at belong to no study.
 UNIQUE = {
     "study": ["id", "slug", "series"],
     "criterion": ["id", "key"],

@@ -585,7 +585,7 @@ def test_a_study_arrives_with_its_datasheet(journey, tmp_path, ready_sqlite):
 
 
 def test_a_log_of_many_arrivals_is_never_played(journey, tmp_path, monkeypatch):
-    """Each maps the whole study again, while nobody else can write."""
+    """At each, the numbers and names of all later ones are put together, while nobody else can write."""
     file = with_arrivals(journey.file, tmp_path, 21)
     monkeypatch.setattr(verify, "verify", None)
     with pytest.raises(ImportRefused, match="imported more than 20 times"):
