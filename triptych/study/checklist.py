@@ -143,7 +143,7 @@ def _named(draft: _Draft) -> Iterator[CheckPoint]:
             yield CheckPoint(section, Mark.doubtful, text, advice)
     if systems_named(draft.study.slug, draft.names):
         text = "The name of a system is in the study's short name."
-        advice = "Annotators read it in the address. Create the study again with another title, unless it is a word."
+        advice = "Annotators read it in the address. Create the study with another title, if it is no ordinary word."
         yield CheckPoint(SetupSection.study, Mark.doubtful, text, advice)
 
 
