@@ -152,6 +152,14 @@ def test_requests_without_sense_fill_no_log(server):
     assert server.output() == lines
 
 
+async def _serving(app) -> asyncio.Server:
+    """A server in this event loop that answers with an ASGI app."""
+    config = uvicorn.Config(app, lifespan="off")
+    config.load()
+    state = uvicorn.server.ServerState()
+    return await asyncio.get_running_loop().create_server(lambda: LimitedHttp(config, state, {}), "127.0.0.1", 0)
+
+
 async def _until_closed(begin: bytes, monkeypatch) -> bytes:
     """What a server that waits a tenth of a second for a head or body answers to these bytes: the cookies."""
     monkeypatch.setattr(heads, "HEAD_SECONDS", 0.1)
@@ -163,12 +171,7 @@ async def _until_closed(begin: bytes, monkeypatch) -> bytes:
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", length)]})
         await send({"type": "http.response.body", "body": body})
 
-    config = uvicorn.Config(app, lifespan="off")
-    config.load()
-    state = uvicorn.server.ServerState()
-    loop = asyncio.get_running_loop()
-    listening = await loop.create_server(lambda: LimitedHttp(config, state, {}), "127.0.0.1", 0)
-    async with listening:
+    async with await _serving(app) as listening:
         reader, writer = await asyncio.open_connection(*listening.sockets[0].getsockname())
         writer.write(begin)
         answer = await asyncio.wait_for(reader.read(), 4)  # uvicorn itself hangs up on a silent one after 5 seconds
@@ -217,6 +220,28 @@ def test_no_other_name_of_a_cookie_is_read_as_ours(monkeypatch):
 
     assert answer.count("=theirs") == len(pieces)
     assert cookie_in(cookie_parser(answer.partition("\r\n\r\n")[2]), https=True) is None
+
+
+async def _seen_by_the_first_of_two_requests() -> str:
+    """The message that an answer receives after another request has come, and the connection has ended."""
+    asked, seen = asyncio.Event(), asyncio.Queue[str]()
+
+    async def app(scope, receive, send) -> None:
+        await receive()
+        asked.set()
+        seen.put_nowait((await receive())["type"])
+
+    async with await _serving(app) as listening:
+        _, writer = await asyncio.open_connection(*listening.sockets[0].getsockname())
+        writer.write(b"GET / HTTP/1.1\r\n" + HOST + b"\r\n" + b"GET / HTTP/1.1\r\n" + HOST + b"\r\n")
+        await asked.wait()
+        writer.close()
+        return await asyncio.wait_for(seen.get(), 4)
+
+
+def test_the_first_of_two_requests_learns_that_its_reader_left():
+    """Only the last one did, so that a download went on to its end for nobody."""
+    assert asyncio.run(_seen_by_the_first_of_two_requests()) == "http.disconnect"
 
 
 def test_no_stranger_has_uvicorn_write_errors(server):

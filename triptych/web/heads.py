@@ -210,6 +210,7 @@ class LimitedHttp(UnreadLimit, HttpToolsProtocol):
         super().connection_lost(exc)
         for cycle in self.unanswered:  # uvicorn ends only the last of several, and logs what the others then write
             cycle.disconnected = True
+            cycle.message_event.set()
         if self.cycle is not None:
             self.cycle.body = bytearray()  # a reference cycle, so the body would be freed much later
 
