@@ -109,7 +109,7 @@ def _runs_here(session: Session, study: Study) -> EarlierRuns:
 
 
 def _shared(session: Session, study: Study, others: Sequence[int]) -> tuple[set[int], set[int]]:
-    """The other studies that have a response to the same context as this one, and the items of this one with such."""
+    """The other studies that share a response to the same context with this one, and which of its items have one."""
     if not others:
         return set(), set()
     contexts = _contexts(session, [study.id, *others])
@@ -120,11 +120,11 @@ def _shared(session: Session, study: Study, others: Sequence[int]) -> tuple[set[
         own[contexts[item], response].add(item)
     launched, shared = set(), set()
     for other, original, response in session.execute(responses.where(Item.study_id.in_(others))):
-        place = contexts[original], response
-        if place in own:
+        pair = contexts[original], response
+        if pair in own:
             launched.add(other)
-            shared.add(place)
-    return launched, {item for place in shared for item in own[place]}
+            shared.add(pair)
+    return launched, {item for pair in shared for item in own[pair]}
 
 
 def _contexts(session: Session, studies: Sequence[int]) -> dict[int, bytes]:
