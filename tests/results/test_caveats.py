@@ -330,6 +330,25 @@ def test_a_copy_with_other_dialogues_repeats_none(engine, question, repeated):
         assert ("repeated" in listed(session, study)) == repeated
 
 
+def test_items_added_while_a_copy_is_launched_are_no_error(sqlite_engine, monkeypatch):
+    """On PostgreSQL each query sees what others have stored meanwhile."""
+    file = ItemFile("jsonl", tuple(draft_items(4)[3:]), (), {}, (), SYSTEMS, (), (), ())
+    read = copies._contexts
+    with database.writing(sqlite_engine) as session:
+        first, lead, _ = new_study(session, items=3, annotators=1)
+        study = duplicate(session, first, "Second", lead)
+
+        def then_another_item(*of):
+            contexts = read(*of)
+            amend(session, first, Parts(items=file), "More items.", lead.pseudonym)
+            return contexts
+
+        monkeypatch.setattr(copies, "_contexts", then_another_item)
+        lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
+        events.write_pending(session)
+        assert copies.earlier_runs(session, study).items == 3
+
+
 @pytest.mark.parametrize("context", ["", "Which one?"])
 def test_memory_of_a_copys_launch_grows_with_items_not_pairs(sqlite_engine, context):
     """Equal short responses were compared in pairs, a gigabyte for 2,000 dialogues, while nobody else could write."""

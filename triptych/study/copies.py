@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -113,18 +113,26 @@ def _shared(session: Session, study: Study, others: Sequence[int]) -> tuple[set[
     if not others:
         return set(), set()
     contexts = _contexts(session, [study.id, *others])
-    responses = select(Item.study_id, Item.id, Candidate.sha256).join(Candidate, Candidate.item_id == Item.id)
-    responses = responses.where(Item.purpose == Purpose.main).execution_options(yield_per=BATCH)
     own: dict[tuple[bytes, str], set[int]] = defaultdict(set)
-    for _, item, response in session.execute(responses.where(Item.study_id == study.id)):
-        own[contexts[item], response].add(item)
+    for _, item, pair in _pairs(session, [study.id], contexts):
+        own[pair].add(item)
     launched, shared = set(), set()
-    for other, original, response in session.execute(responses.where(Item.study_id.in_(others))):
-        pair = contexts[original], response
+    for other, _, pair in _pairs(session, others, contexts):
         if pair in own:
             launched.add(other)
             shared.add(pair)
     return launched, {item for pair in shared for item in own[pair]}
+
+
+def _pairs(
+    session: Session, studies: Sequence[int], contexts: Mapping[int, bytes]
+) -> Iterator[tuple[int, int, tuple[bytes, str]]]:
+    """(study, item, (context, response)) for each response of these studies."""
+    responses = select(Item.study_id, Item.id, Candidate.sha256).join(Candidate, Candidate.item_id == Item.id)
+    responses = responses.where(Item.study_id.in_(studies), Item.purpose == Purpose.main)
+    for study_id, item, response in session.execute(responses.execution_options(yield_per=BATCH)):
+        if item in contexts:  # another lead may just have added it
+            yield study_id, item, (contexts[item], response)
 
 
 def _contexts(session: Session, studies: Sequence[int]) -> dict[int, bytes]:
@@ -135,7 +143,8 @@ def _contexts(session: Session, studies: Sequence[int]) -> dict[int, bytes]:
     turns = select(Turn.item_id, Turn.speaker, Turn.text).join(Item, Item.id == Turn.item_id).where(*main)
     turns = turns.order_by(Turn.item_id, Turn.position).execution_options(yield_per=BATCH)
     for item, *turn in session.execute(turns):
-        contexts[item] = _digest(contexts[item].hex(), *turn)
+        if item in contexts:
+            contexts[item] = _digest(contexts[item].hex(), *turn)
     return contexts
 
 
