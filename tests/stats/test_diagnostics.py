@@ -13,6 +13,7 @@ from scipy.stats import pearsonr, t
 
 from triptych.stats.diagnostics import (
     FEW_UNUSUAL,
+    NOT_LIKE_OTHERS,
     AnnotatorAgreement,
     agreement_with_others,
     drifts,
@@ -23,7 +24,7 @@ from triptych.stats.diagnostics import (
     straight_lining,
 )
 from triptych.stats.rates import rate
-from triptych.stats.undefined import UndefinedStatistic
+from triptych.stats.undefined import Undefined, UndefinedStatistic
 
 NAN = math.nan
 ITEMS, ANNOTATORS, RATERS = 60, 12, 3
@@ -153,7 +154,7 @@ def test_equal_ratings_have_no_correlation_and_are_flagged():
     item = np.repeat(range(12), 3)
     result = agreement_with_others(values.ravel(), item, item, [0, 1, 2] * 12)
     assert (result[0].value, result[0].alarm) == (None, True)
-    assert result[0].sentence == "Not defined: all own ratings are equal."
+    assert result[0].sentence == f"Not defined: all own ratings are equal. {NOT_LIKE_OTHERS}"
     assert result[1].value == pytest.approx(1)
 
 
@@ -181,6 +182,16 @@ def test_giving_the_rare_answer_throughout_is_flagged():
     yes = rare_answers(np.random.default_rng(3))
     yes[:, 0] = np.where(np.isnan(yes[:, 0]), NAN, 1.0)
     assert next(each for each in of_rare(yes) if each.annotator == 0).alarm
+
+
+@pytest.mark.parametrize("items", [3, 4])
+def test_few_items_with_varied_ratings_have_an_interval(items):
+    """Fewer than five items can never have five with another answer than the most common one."""
+    random = np.random.default_rng(1)
+    table = np.clip(np.round(random.normal(3, 1, (items, 10, 1)) + random.normal(0, 0.4, (items, 10, 5))), 1, 5)
+    item, system, annotator = (column.ravel() for column in np.indices(table.shape))
+    result = agreement_with_others(table.ravel(), item * 10 + system, item, annotator)
+    assert not any(isinstance(each.interval, Undefined) for each in result)
 
 
 def test_rare_answers_of_two_criteria_have_no_interval():

@@ -23,8 +23,9 @@ LOW_CORRELATION = 0.2
 FEWEST_SHARED = 10
 FEWEST_UNUSUAL = 5
 UNLIKELY = 0.01
-FEW_UNUSUAL = "No interval: almost all own ratings, or almost all means of the others, are equal."
+FEW_UNUSUAL = "No interval: on too few items is an own rating, or a mean of the others, not the most common one."
 ALL_EQUAL = "Not defined: all own ratings are equal."
+NOT_LIKE_OTHERS = "By the answers of the others, so many equal ratings are unlikely."
 FASTEST_SECONDS = 3.0
 WORDS_PER_SECOND = 12.0
 HURRIED = 0.5
@@ -316,7 +317,8 @@ def _limits(
     sums = np.stack([np.bincount(place, column) for column in (np.ones(len(x)), x, y, x * x, y * y, x * y)])
     if sums.shape[1] < 2:
         raise UndefinedStatistic(TOO_FEW)
-    if min(_unusual_items(column, items, criteria) for column in (own, others)) < FEWEST_UNUSUAL:
+    fewest = min(FEWEST_UNUSUAL, sums.shape[1])
+    if min(_unusual_items(column, items, criteria) for column in (own, others)) < fewest:
         raise UndefinedStatistic(FEW_UNUSUAL)
     n, of_x, of_y, xx, yy, xy = sums.sum(axis=1, keepdims=True) - sums
     squares = np.maximum(xx - of_x**2 / n, 0) * np.maximum(yy - of_y**2 / n, 0)
@@ -373,7 +375,8 @@ def _agreement_row(
         if value is not None:
             reason = f"Correlation with the mean of the others {written(value, 'number')} over {n} ratings. {reason}"
         alarm = constant and (value is None or value < LOW_CORRELATION)
-        return AnnotatorAgreement(label, value, interval, others, n, alarm, reason)
+        sentence = f"{reason} {NOT_LIKE_OTHERS}" if alarm else reason
+        return AnnotatorAgreement(label, value, interval, others, n, alarm, sentence)
     shown, lowest, highest = (written(of, "number") for of in (value, *interval))
     words = f"Correlation with the mean of the others {shown} ({lowest} to {highest}) over {n} ratings"
     if others is None:
