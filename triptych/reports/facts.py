@@ -187,7 +187,9 @@ def _outputs(analysis: StudyAnalysis, shown: dict[int, int]) -> dict[str, int]:
     return {analysis.names[code]: counts[code] for code in sorted({*shown, *analysis.systems})}
 
 
-def _before_work(session: Session, study: Study, analysis: StudyAnalysis) -> BeforeWork:
+def _before_work(
+    session: Session, study: Study, analysis: StudyAnalysis, rubric: Rubric, amendments: Sequence[Amendment]
+) -> BeforeWork:
     """Who rates in workbooks does neither training nor test."""
     work = select(Assignment.person_id).where(Assignment.study_id == study.id)
     trained = work.where(Assignment.purpose == Purpose.training, Assignment.state.in_(FINISHED))
@@ -199,7 +201,7 @@ def _before_work(session: Session, study: Study, analysis: StudyAnalysis) -> Bef
     outcomes = select(Event.subject, Event.kind).where(Event.study_id == study.id, ends)
     finished = session.execute(outcomes.distinct()).all()  # with attempts that a withdrawal deleted
     annotators = {person_id for person_id, number in session.execute(made_here) if number in of_people}
-    test, rubric = entry_test.asked_of(session, study), lifecycle.design_of(session, study).rubric
+    test = entry_test.asked_of(session, study)
 
     def test_in_words(rules: Any) -> str:
         return _in_words(entry_test.test_by(EntryRules.model_validate(rules), study, rubric.entry_test))
@@ -211,7 +213,7 @@ def _before_work(session: Session, study: Study, analysis: StudyAnalysis) -> Bef
         test,
         len({pseudonym for pseudonym, _ in finished}),
         sum(kind == EventKind.entry_test_passed for _, kind in finished),
-        _until(design.amendments(session, study), "entry", test_in_words, _in_words(test)),
+        _until(amendments, "entry", test_in_words, _in_words(test)),
     )
 
 
@@ -228,6 +230,7 @@ def facts_of(session: Session, study: Study, analysis: StudyAnalysis) -> Facts:
     )
     last = select(Event.at).where(Event.study_id == study.id).order_by(Event.number.desc()).limit(1)
     settings, counting = settings_of(study), {*analysis.work["assignment"].tolist()}
+    rubric, amendments = lifecycle.design_of(session, study).rubric, tuple(design.amendments(session, study))
     made = select(Assignment.origin).where(Assignment.study_id == study.id).distinct()
     workers = {worker.annotator for worker in analysis.workers}
     called = analysis.frame.called
@@ -241,13 +244,13 @@ def facts_of(session: Session, study: Study, analysis: StudyAnalysis) -> Facts:
         planned=_has(session, select(PlannedItem.id).where(PlannedItem.study_id == study.id)),
         has_texts=_has_texts(session, study),
         text_views=_counts(session, study, counting, Assignment.text_view),
-        rubric=lifecycle.design_of(session, study).rubric,
+        rubric=rubric,
         outputs=_outputs(analysis, dict(map(tuple, session.execute(shown)))),
         items=session.scalars(select(func.count()).select_from(Item).where(*main)).one(),
         exclusions=(*_annotators(session, study, analysis), *_items(session, study, analysis)),
         pay=meter_of(settings.pay, analysis.frame, analysis.scope.kinds),
-        before_work=_before_work(session, study, analysis),
-        amendments=tuple(design.amendments(session, study)),
+        before_work=_before_work(session, study, analysis, rubric, amendments),
+        amendments=amendments,
         standings=tuple(
             standing
             for standing in standings(session, study, analysis.scope.kinds)
