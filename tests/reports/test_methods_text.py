@@ -11,12 +11,11 @@ import pandas as pd
 import pytest
 from helpers.analyses import analysis
 from helpers.frames import crossed, likert_rubric, make_frame
-from helpers.ratings import BEST_RUBRIC, exclude, submit
+from helpers.ratings import BEST_RUBRIC, submit
 from helpers.reports import report_of
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, join
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sqlalchemy import update
 
 from components.results.comparisons import leaders
 from triptych.reports.facts import Facts
@@ -27,7 +26,7 @@ from triptych.reports.tables import contrasts, main_table
 from triptych.results.frame.collection import Planned
 from triptych.results.warnings import findings
 from triptych.storage import database
-from triptych.storage.models import Assignment, StudyState
+from triptych.storage.models import StudyState
 from triptych.study import lifecycle
 from triptych.study.settings import Overlap, Preregistration, StudySettings, changed, stored
 
@@ -212,17 +211,3 @@ def test_the_order_of_items_is_described_as_a_rule(sqlite_engine, overlapping, a
     methods = report_of(sqlite_engine, study).files["methods.txt"].decode()
     assert f"Items with the fewest annotators were assigned first{after}. " in methods
     assert "assigned once" not in methods
-
-
-def test_what_excluded_annotators_saw_is_not_described(sqlite_engine, make_study):
-    """The page's language and the arrangement were those of annotations that do not count, too."""
-    with database.writing(sqlite_engine) as session:
-        study, _, (ann, ben) = make_study(session)
-        for who, language, arrangement in ((ann, "en", "side_by_side"), (ben, "de", "one_at_a_time")):
-            submit(session, study, who)
-            seen = update(Assignment).where(Assignment.person_id == who.person_id)
-            session.execute(seen.values(language=language, arrangement=arrangement))
-        exclude(session, study, ben)
-    methods = report_of(sqlite_engine, study).files["methods.txt"].decode()
-    assert "were shown side by side, without the names" in methods
-    assert "German" not in methods
