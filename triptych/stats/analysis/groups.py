@@ -158,7 +158,7 @@ def hints(
 def _has_simulated_kind(ratings: Ratings) -> bool:
     """Whether the test by agreement keeps its level: five points or more, and nearly all responses of an item rated.
 
-    With yes/no answers or *best*, camps appeared in up to three quarters of simulated studies without any.
+    With yes/no answers, *best* or incomplete sets, studies without camps had hints too often.
     """
     if ratings.variable.is_share or 0 < len(ratings.variable.points) < FEWEST_POINTS:
         return False
