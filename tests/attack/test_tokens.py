@@ -424,7 +424,7 @@ def test_the_client_takes_no_token_to_another_address():
 
     server = HTTPServer(("127.0.0.1", 0), Redirecting)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    with pytest.raises(tt.DatabaseUnavailable, match="which Triptych never does"):
+    with pytest.raises(tt.DatabaseUnavailable, match="as Triptych never does"):
         tt.connect(f"http://127.0.0.1:{server.server_port}", token="secret")
     server.shutdown()
     server.server_close()
