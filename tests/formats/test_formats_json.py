@@ -9,7 +9,7 @@ import pytest
 from helpers.present import present
 
 from triptych.errors import ImportRefused
-from triptych.formats import ItemFile, Problem, ReadOptions, TurnDraft, read_items
+from triptych.formats import ItemFile, Problem, ReadOptions, TurnDraft, json_files, read_items
 
 CONTEXT = [{"speaker": "User", "text": "I lost my job."}, {"speaker": "Bot", "text": "I am sorry."}]
 ITEM = {"item_id": "d017", "context": CONTEXT, "candidates": {"gpt2": "one", "t5": "two"}}
@@ -292,3 +292,9 @@ def test_a_bomb_or_an_empty_file_is_refused(content: bytes) -> None:
     for name in ("items.json", "items.jsonl"):
         with pytest.raises(ImportRefused):
             read_items(content, name)
+
+
+def test_letters_with_a_bracket_in_their_bytes_are_no_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_files, "MAX_PARTS", 20)
+    item = {"item_id": "1", "context": "\u5bb6" * 30, "candidates": {"a": "x", "b": "y"}}
+    assert read_items(json.dumps([item], ensure_ascii=False).encode("utf-16"), "x.json").ok

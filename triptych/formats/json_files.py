@@ -45,7 +45,7 @@ def read_json(data: bytes, contents: Contents, options: ReadOptions, findings: F
     text = decode(data)
     if not text.strip():
         raise ImportRefused(f"The file is empty. Each line must contain one item, for example: {OBJECT_EXAMPLE}")
-    if number_of_parts(data) > MAX_PARTS:
+    if number_of_parts(text) > MAX_PARTS:
         raise ImportRefused(f"The file has more than {MAX_PARTS:,} parts; split it.")
     if text.count("\n") > MAX_ROWS:
         raise ImportRefused(f"The file has more than {MAX_ROWS:,} lines; split it.")
@@ -64,9 +64,9 @@ def read_json(data: bytes, contents: Contents, options: ReadOptions, findings: F
     return Source(kind, columns, tuple(records), tabular=False)
 
 
-def number_of_parts(data: bytes) -> int:
+def number_of_parts(text: str) -> int:
     """At least as many as a JSON file holds objects, lists and values."""
-    return sum(map(data.count, (b"{", b"[", b",")))
+    return sum(map(text.count, "{[,"))
 
 
 def _parse(text: str) -> Json:
