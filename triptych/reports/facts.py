@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sqlalchemy import Select, func, select
+from sqlalchemy import Row, Select, func, select
 from sqlmodel import Session
 
 from triptych.annotate import entry_test
@@ -49,6 +49,7 @@ from triptych.study.design import Amendment
 from triptych.study.settings import EntryRules, Pay, StudySettings, settings_of
 
 MADE_ELSEWHERE = {Origin.imported, Origin.judge}
+ANNOTATION_FACTS = ("origin", "text_view", "arrangement", "language")
 EXCLUSIONS_HEADER = ("what", "which", "when", "who", "reason", "annotations", "in the numbers")
 
 
@@ -231,7 +232,8 @@ def facts_of(session: Session, study: Study, analysis: StudyAnalysis) -> Facts:
     last = select(Event.at).where(Event.study_id == study.id).order_by(Event.number.desc()).limit(1)
     settings, counting = settings_of(study), {*analysis.work["assignment"].tolist()}
     rubric, amendments = lifecycle.design_of(session, study).rubric, tuple(design.amendments(session, study))
-    made = select(Assignment.origin).where(Assignment.study_id == study.id).distinct()
+    annotations = _annotations(session, study)
+    counts = {name: _counts(annotations, name, counting) for name in ANNOTATION_FACTS}
     workers = {worker.annotator for worker in analysis.workers}
     called = analysis.frame.called
     return Facts(
@@ -239,11 +241,11 @@ def facts_of(session: Session, study: Study, analysis: StudyAnalysis) -> Facts:
         settings=settings,
         as_of=session.scalars(last).one(),
         blind=study.unblinded_at is None,
-        origins=frozenset(session.scalars(made)),
-        counted_origins=_counts(session, study, counting, Assignment.origin),
+        origins=frozenset(str(row.origin) for row in annotations),
+        counted_origins=counts["origin"],
         planned=_has(session, select(PlannedItem.id).where(PlannedItem.study_id == study.id)),
         has_texts=_has_texts(session, study),
-        text_views=_counts(session, study, counting, Assignment.text_view),
+        text_views=counts["text_view"],
         rubric=rubric,
         outputs=_outputs(analysis, dict(map(tuple, session.execute(shown)))),
         items=session.scalars(select(func.count()).select_from(Item).where(*main)).one(),
@@ -256,25 +258,27 @@ def facts_of(session: Session, study: Study, analysis: StudyAnalysis) -> Facts:
             for standing in standings(session, study, analysis.scope.kinds)
             if called.get(standing.annotator, standing.annotator) in workers
         ),
-        arrangements=_counts(session, study, counting, Assignment.arrangement),
-        languages=_counts(session, study, counting, Assignment.language),
+        arrangements=counts["arrangement"],
+        languages=counts["language"],
         mark_units=_mark_units(session, study, counting),
     )
 
 
-def _counts(session: Session, study: Study, counting: Collection[int], column: Any) -> dict[str, int]:
-    """Number of annotations that count by a column's value, the most frequent first. counting: their numbers."""
-    rows = select(Assignment.id, column).where(Assignment.study_id == study.id, column.is_not(None))
-    return _most_frequent_first(session, rows, counting)
+def _annotations(session: Session, study: Study) -> Sequence[Row[Any]]:
+    """Of every annotation: its number, and how it was made."""
+    columns = [getattr(Assignment, name) for name in ANNOTATION_FACTS]
+    return session.execute(select(Assignment.id, *columns).where(Assignment.study_id == study.id)).all()
 
 
 def _mark_units(session: Session, study: Study, counting: Collection[int]) -> dict[str, int]:
-    rows = highlights_of(study, Assignment.id, Highlight.unit).where(Highlight.unit.is_not(None))
-    return _most_frequent_first(session, rows, counting)
+    rows = session.execute(highlights_of(study, Assignment.id, Highlight.unit).where(Highlight.unit.is_not(None)))
+    return _counts(rows, "unit", counting)
 
 
-def _most_frequent_first(session: Session, rows: Select[int, str], counting: Collection[int]) -> dict[str, int]:
-    counts = Counter(str(value) for number, value in session.execute(rows) if number in counting)
+def _counts(rows: Iterable[Row[Any]], column: str, counting: Collection[int]) -> dict[str, int]:
+    """Number of annotations that count by a column's value, the most frequent first. counting: their numbers."""
+    values = (getattr(row, column) for row in rows if row.id in counting)
+    counts = Counter(str(value) for value in values if value is not None)
     return dict(sorted(counts.items(), key=lambda row: (-row[1], row[0])))
 
 
