@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +24,8 @@ from triptych.simulate import dry_run, recovery
 from triptych.simulate.annotators import Crowd, Recipe
 from triptych.simulate.demo import DEMO
 from triptych.simulate.recovery import Planted, Recovered, checks
+from triptych.stats.diagnostics import AnnotatorAgreement
+from triptych.stats.undefined import Undefined
 from triptych.storage import database, schema
 from triptych.storage.models import Base, Item, PlannedItem, Rating, Round
 from triptych.study import launch, lifecycle, pairing, settings
@@ -112,6 +116,14 @@ def test_systems_stay_blind_and_the_sentence_counts_every_check(played):
     text = " ".join(f"{check.about} {check.planted} {check.observed}" for check in run.checks)
     assert not any(name in text for name in ("plumbum", "stannum", "ferrum"))
     assert f" of {len(run.checks)} planted effects" in run.sentence
+
+
+def test_who_rates_all_alike_is_named_without_a_correlation():
+    agreement = AnnotatorAgreement("Maple", None, Undefined("All equal."), 0.6, 40, True, "All equal.")
+    analysis: Any = SimpleNamespace(annotators=[SimpleNamespace(annotator="Maple", agreement=agreement)])
+    crowd = Crowd({}, {}, frozenset({"Maple"}), 0.0, None)
+    (check,) = recovery._careless(crowd, analysis)
+    assert (check.observed, check.recovered) == ("Alarm for Maple", Recovered.yes)
 
 
 @pytest.mark.slow

@@ -212,9 +212,9 @@ def _careless(crowd: Crowd, analysis: StudyAnalysis) -> Iterator[RecoveryCheck]:
     else:
         recovered = Recovered.unclear
     words = [
-        f"{annotator} ({agreement.value:.2f} with the others)"
+        str(annotator) if agreement.value is None else f"{annotator} ({agreement.value:.2f} with the others)"
         for annotator, agreement in agreements.items()
-        if agreement.alarm and agreement.value is not None
+        if agreement.alarm
     ]
     result = f"Alarm for {', '.join(words)}" if alarmed else "No alarm"
     planted = f"{_names(crowd.careless)} at random" if crowd.careless else "Nobody"
