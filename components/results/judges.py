@@ -61,10 +61,12 @@ def _row(each: JudgeOf, analysis: StudyAnalysis, excluded: Collection[str]) -> d
 
 
 def _in_words(each: JudgeOf, analysis: StudyAnalysis) -> None:
-    """A row in sentences: the result, or why it is undefined."""
-    who = f"{each.judge}, {analysis.title(each.scores)}" if each.is_metric else each.judge
-    for finding in (each.stand_in, each.within_items, each.of_systems):
-        st.text(f"{who}: {finding if isinstance(finding, Undefined) else finding.sentence}")
+    """A row in sentences under the titles of its columns: the results, or why they are undefined."""
+    lines = [f"{each.judge}, {analysis.title(each.scores)}" if each.is_metric else each.judge]
+    results = {"May stand in": each.stand_in, "Within items": each.within_items, "Of systems": each.of_systems}
+    for title, result in results.items():
+        lines.append(f"{title}: {result if isinstance(result, Undefined) else result.sentence}")
+    st.text("\n".join(lines))
     if isinstance(each.stand_in, AltTest):
         with st.expander(f"{each.judge} against each annotator"):
             st.dataframe(_against(each.stand_in), hide_index=True, key=f"against-{each.judge}")
