@@ -6,6 +6,7 @@ import asyncio
 import json
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
@@ -26,7 +27,7 @@ from triptych.storage import database, wiping
 from triptych.storage.database import WAITING, patient, sqlite_path, writing
 from triptych.storage.models import Person
 from triptych.storage.unavailable import BUSY, DatabaseBusy
-from triptych.web import api, routes, work
+from triptych.web import api, budgets, routes, work
 from triptych.web.session import COOKIE, HEADER, HEADER_VALUE
 
 
@@ -160,6 +161,33 @@ def test_a_login_holds_one_of_the_threads_that_all_share(monkeypatch, declared):
             await asyncio.gather(*many)
 
     assert asyncio.run(ask_after_many()) == (200, b"done")
+
+
+@pytest.mark.parametrize("declared", [2, work.SMALL_BODY + 1])
+def test_logins_that_ended_share_one_budget(monkeypatch, declared):
+    """A thousand ended logins of one annotator made the messages of others wait for seconds."""
+
+    def refuse_all_but_one(login, _):
+        return Response("done", 200 if login == "live" else 401)
+
+    monkeypatch.setattr(work, "login_secret", lambda cookie: cookie)
+    limits = {"live": (budgets.key_of_person(1), work.USUAL_BODY)}
+    monkeypatch.setattr(work, "_sender_and_limit", lambda login, _: limits.get(login, ("", 0)))
+    app = Starlette(routes=[Route("/", partial(work.command, refuse_all_but_one), methods=["POST"])])
+
+    async def ask_as(login: str) -> int:
+        cookie = b"cookie", f"{COOKIE}={login}".encode()
+        headers = [(HEADER.encode(), HEADER_VALUE.encode()), cookie, (b"content-length", str(declared).encode())]
+        return (await sent(app, "POST", "/", headers, b"{}"))[0]
+
+    async def ask_in_turn() -> list[Counter[int]]:
+        ended = [f"{declared} {n}" for n in range(400)]
+        rounds = [Counter([await ask_as(login) for login in ended]) for _ in range(2)]
+        return [*rounds, Counter([await ask_as("live")])]
+
+    first, second, live = asyncio.run(ask_in_turn())
+    assert (first, live) == ({401: 400}, {200: 1})
+    assert second[429] > 50
 
 
 def test_a_lead_holds_one_of_the_threads_of_scripts(monkeypatch):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -54,6 +55,8 @@ BYTES_PER_CHARACTER = 4 * len(LETTERS)
 # and they wait for the row (`python -m bench two-processes`)
 _threads = ThreadPoolExecutor(4, thread_name_prefix="desk")
 _turns: WeakValueDictionary[str | int, asyncio.Lock] = WeakValueDictionary()
+MAX_ENDED = 10_000
+_ended: OrderedDict[str, None] = OrderedDict()  # the logins whose last message was refused as one of nobody signed in
 
 
 def refused(status: int, reason: str, message: str, **more: Any) -> JSONResponse:
@@ -74,12 +77,14 @@ async def command(
     if secret is None:
         return unread(refused(401, "signed_out", _(logins.SIGNED_OUT)))
     declared = int(request.headers.get("content-length") or 0)  # the gate refuses requests without one
-    key = budgets.key_of(secret, "")
-    wait, limit, turn = budgets.spending("requests").take(key), USUAL_BODY, turn_of(secret)
+    sender = "" if secret in _ended else secret  # those that ended share one budget and one turn
+    key = budgets.key_of(sender, "")
+    wait, limit, turn = budgets.spending("requests").take(key), USUAL_BODY, turn_of(sender)
     if declared > SMALL_BODY and not wait:
         async with turn:
             key, limit = await _in_thread(threads or _threads, _sender_and_limit, secret, declared)
         if not limit:
+            _note(secret, ended=True)
             return unread(refused(401, "signed_out", _(logins.SIGNED_OUT)))
     wait = wait or budgets.spending("body_bytes").take(key, declared)
     if wait:
@@ -90,6 +95,7 @@ async def command(
     body, began = await request.body(), time.monotonic()
     async with turn:
         response, is_again = await _in_thread(threads or _threads, _parsed, answer, secret, body)
+        _note(secret, ended=response.status_code == 401)
         if is_again:
             # answering a check again is faster, as its first answer counts; without this pause, the timing would
             # reveal checks to annotators who answer again
@@ -103,6 +109,14 @@ def turn_of(asker: str | int) -> asyncio.Lock:
     So nobody holds the threads that all share. asker: a login's secret or a lead's id.
     """
     return _turns.setdefault(asker, asyncio.Lock())
+
+
+def _note(secret: str, *, ended: bool) -> None:
+    _ended.pop(secret, None)
+    if ended:
+        _ended[secret] = None
+    if len(_ended) > MAX_ENDED:
+        _ended.popitem(last=False)
 
 
 async def _in_thread(threads: ThreadPoolExecutor, command: Callable[..., T], *arguments: Any) -> T:
