@@ -121,7 +121,10 @@ def identify() -> Who | None:
     _outcomes()
     if recall(CAME_BACK) is None:  # the first run; a tab names its earlier session when it connects
         _, _, *earlier = st.context.headers.get("Sec-WebSocket-Protocol", "").split(",") + ["", ""]
-        remember(CAME_BACK, any(part.strip() for part in earlier))
+        came_back = any(part.strip() for part in earlier)
+        remember(CAME_BACK, came_back)
+        if came_back:
+            will_run_by_itself()
     who = _identified.who = current_person()
     if who is not None and not take(RAN_BY_ITSELF):
         with reading() as session:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,7 +13,8 @@ from helpers.browser import expect, radio, saved, settled
 from helpers.studies import SYSTEMS, add_person, join, open_study
 from sqlmodel import select
 
-from triptych.storage.models import Assignment, Rating, Submission
+from triptych import clock
+from triptych.storage.models import Assignment, Login, Rating, Submission
 
 pytestmark = pytest.mark.browser
 chromium = browser.chromium
@@ -164,6 +166,24 @@ def test_a_leads_page_says_it_in_a_line(app, context):
     app.start_again()
     expect(line).to_be_hidden()
     settled(page)
+
+
+def test_a_restart_prolongs_no_login_of_an_absent_lead(app, context):
+    page = page_of(app, context, "lead")
+    page.goto(f"{app.url}/studies")
+    settled(page)
+    soon = clock.now() + timedelta(hours=1)
+    with app.writing() as session:
+        for login in session.exec(select(Login).where(Login.person_id == PEOPLE["lead"])):
+            login.expires_at = soon
+    app.kill()
+    expect(page.locator(".triptych-line")).to_be_visible()
+    app.start_again()
+    expect(page.locator(".triptych-line")).to_be_hidden()
+    settled(page)
+    with app.reading() as session:
+        ends = session.exec(select(Login.expires_at).where(Login.person_id == PEOPLE["lead"])).all()
+    assert {*ends} == {soon}
 
 
 def test_other_dialogs_of_streamlit_become_the_line(app, context):
