@@ -70,8 +70,9 @@ export function giveUp() {
  */
 export function createItem(view, { pen, seconds, on }) {
   const { work, routes } = view;
-  people.add(personOf(work.store_key));
-  localDrafts.sweep();
+  const person = personOf(work.store_key);
+  people.add(person);
+  localDrafts.sweep(person);
   const key = localKey(work.store_key, pen);
   const entry = localDrafts.find(work.store_key);
   const same = entry !== null && canonical(entry.draft) === canonical(view.draft ?? {});

@@ -75,9 +75,13 @@ export function createLocalDrafts(storage, now = () => Date.now()) {
       return true;
     }, false),
 
-    /** Removes entries of all people that are unreadable or older than seven days. */
-    sweep() {
-      for (const key of keys()) {
+    /**
+     * Removes entries of people other than this one that are unreadable or older than seven days.
+     * This one's may only seem old, on a computer whose clock was wrong.
+     * @param {string} person
+     */
+    sweep(person) {
+      for (const key of keys().filter((each) => personOf(each.slice(PREFIX.length)) !== person)) {
         if (!read(key).some(({ time }) => now() - time <= WEEK_MS)) remove(key);
       }
     },
