@@ -162,7 +162,7 @@ def verdict(answer: float | str | None, accepted: str, close: float) -> str:
         return "different"
     if isinstance(answer, str):
         return "same" if answer in accepted.split("|") else "different"
-    distance = abs(answer - float(accepted))
+    distance = round(abs(answer - float(accepted)), 9)  # so that 0.4 is 0.1 from 0.3
     if distance == 0:
         return "same"
     return "close" if distance <= close else "different"
