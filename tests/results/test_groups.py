@@ -22,6 +22,7 @@ from helpers.study_pages import button
 
 from triptych.privacy import erasure
 from triptych.results.caveats import caveats
+from triptych.results.first_screen.slices import slices
 from triptych.results.frame.model import Counted, Frame
 from triptych.results.frame.upkeep import build_frame
 from triptych.results.study_analysis import StudyAnalysis
@@ -74,6 +75,22 @@ def test_an_item_without_the_field_is_its_own_group():
     frame = replace(crossed(6, 3), meta={"item-0": {"d": 1}, "item-1": {"d": "1"}, "item-2": {"d": ""}})
     ratings = analysed(frame, group_field="d").ratings[0]
     assert len(np.unique(ratings.group)) == 5
+
+
+def test_an_item_with_the_id_of_a_group_stays_apart():
+    fields = {"item-0": {"d": "item-2"}, "item-1": {"d": "item-2"}, "item-3": {"d": "item item-2"}}
+    frame = replace(crossed(6, 3), meta=fields)
+    ratings = analysed(frame, group_field="d").ratings[0]
+    assert len(np.unique(ratings.group)) == 5
+
+
+def test_the_text_none_is_a_value_like_any_other():
+    kinds: list[dict[str, Any]] = [{"d": "None"}, {"d": None}, {}, {"d": "Pain"}]
+    meta = {f"item-{n}": kinds[n % 4] for n in range(8)}
+    frame = replace(crossed(8, 3), meta=meta)
+    filtered = StudyAnalysis(frame, Counted(field="d", value="None"), NAMES)
+    assert filtered.n_items == 2
+    assert {each.value: each.items for each in slices(analysed(frame), "c1", "d")} == {"None": 2, "Pain": 2}
 
 
 @pytest.fixture(scope="module")

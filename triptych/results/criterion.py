@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from triptych.results.frame.counted import counting
+from triptych.results.frame.counted import counting, field_value
 from triptych.results.frame.model import Counted, Frame
 from triptych.rubric.model import Criterion
 from triptych.rubric.scales import Choice, ChoiceOption, Likert, NumberScale
@@ -119,10 +119,23 @@ def criterion_ratings(frame: Frame, counted: Counted) -> tuple[StudyRatings, ...
 
 
 def group_names(frame: Frame) -> dict[str, str]:
-    """Item → its group of related items, from the items file's field that the lead named; without it, the item."""
+    """Item → its group of related items, from the items file's field that the lead named; without it, the item.
+
+    An item whose id is also the name of a group gets another name.
+    """
     field = frame.settings.group_field
-    values = {item: frame.meta.get(item, {}).get(field) for item in frame.ratings["item"].cat.categories}
-    return {item: item if value in (None, "") else str(value) for item, value in values.items()}
+    names = {item: field_value(frame, item, field) for item in frame.ratings["item"].cat.categories}
+    groups = {*filter(None, names.values())}
+    for item, group in names.items():
+        if not group:
+            names[item] = item if item not in groups else _unused(item, groups | names.keys())
+    return names
+
+
+def _unused(name: str, used: Collection[str]) -> str:
+    while name in used:
+        name = f"item {name}"
+    return name
 
 
 def group_codes(frame: Frame) -> np.ndarray:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from triptych.results.frame.counted import field_value
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.stats.analysis.contrasts import Contrast, compared, contrasts
 from triptych.stats.analysis.systems import SystemResult, system_result
@@ -28,7 +29,7 @@ def slices(analysis: StudyAnalysis, criterion: str, field: str) -> tuple[Slice, 
     All declared fields share the bound of the tests (Bonferroni).
     """
     ratings, frame = analysis.ratings_of(criterion), analysis.frame
-    values = np.array([str(frame.meta.get(item, {}).get(field, "")) for item in analysis.item_names], dtype=object)
+    values = np.array([field_value(frame, item, field) for item in analysis.item_names], dtype=object)
     of_rating = values[ratings.item]
     parts = {value: ratings.take(np.flatnonzero(of_rating == value)) for value in frame.fields.get(field, [])}
     parts = {value: part for value, part in parts.items() if len(part)}

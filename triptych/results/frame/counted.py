@@ -72,7 +72,13 @@ def counted_items(frame: Frame, counted: Counted) -> frozenset[str]:
 
 def _items_with(frame: Frame, field: str, value: str) -> frozenset[str]:
     """Ids of the items whose field in the items file has this value."""
-    return frozenset(item for item, meta in frame.meta.items() if str(meta.get(field)) == value)
+    return frozenset(item for item in frame.meta if field_value(frame, item, field) == value)
+
+
+def field_value(frame: Frame, item: str, field: str) -> str:
+    """An item's value of a field of the items file; "" without one."""
+    value = frame.meta.get(item, {}).get(field)
+    return "" if value is None else str(value)
 
 
 def _among(labels: pd.Series, chosen: Collection[str]) -> np.ndarray:
