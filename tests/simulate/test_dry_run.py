@@ -24,6 +24,7 @@ from triptych.simulate import dry_run, recovery
 from triptych.simulate.annotators import Crowd, Recipe
 from triptych.simulate.demo import DEMO
 from triptych.simulate.recovery import Planted, Recovered, checks
+from triptych.stats.analysis.collection import CLEAR
 from triptych.stats.diagnostics import AnnotatorAgreement
 from triptych.stats.undefined import Undefined
 from triptych.storage import database, schema
@@ -204,6 +205,16 @@ def test_a_dry_run_of_a_running_study_starts_from_nothing(lab, make_study):
         run = dry_run.dry_run(session, study, Recipe(annotators=3))
         assert session.scalar(select(func.count(Rating.id))) == 0
     assert run.annotations == 9
+
+
+def test_a_complete_run_is_over_whatever_the_stop_rule(lab):
+    declared = {"stop_rule": "We stop after two weeks.", "interim_bound": 0.0}
+    with database.writing(lab) as session:
+        study = make(session, draft_items(8))
+        study.settings = settings.stored(settings.changed(study, preregistration=declared))
+        session.flush()
+        analysis = dry_run.dry_run(session, study, Recipe(annotators=3)).analysis
+    assert (analysis.collection.interim, analysis.collection.bound) == (False, CLEAR)
 
 
 @pytest.mark.parametrize(

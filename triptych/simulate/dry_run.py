@@ -60,7 +60,7 @@ from triptych.storage.models import (
 )
 from triptych.study import lifecycle, pairing
 from triptych.study.persons import Who
-from triptych.study.settings import Consent, EntryRules, changed, stored
+from triptych.study.settings import Consent, EntryRules, changed, settings_of, stored
 from triptych.study.system_names import system_names
 
 MIN_COUNT, MAX_PEOPLE, MAX_ANNOTATIONS = 2, 100, 3000
@@ -174,12 +174,15 @@ def _copy_rows(source: Connection, target: Connection, table: Table, condition: 
 def _begin_afresh(copy: Session, subset: Sequence[str], items: int) -> Study:
     """An open study without annotations; simulated annotators neither consent nor take a test.
 
-    A draft is opened as by a launch: its overlap subset gets its places.
+    A draft is opened as by a launch: its overlap subset gets its places. Collection ends when all is in, whatever the
+    stop rule, as results are final then.
     """
     study = copy.scalars(select(Study)).one()
     if study.opened_at is None:
         pairing.give_places(copy, study, subset)
-    settings = changed(study, consent=Consent(), entry=EntryRules(kind="none"), instructions="")
+    declared = settings_of(study).preregistration.model_copy(update={"stop_rule": ""})
+    parts = {"consent": Consent(), "entry": EntryRules(kind="none"), "instructions": "", "preregistration": declared}
+    settings = changed(study, **parts)
     study.settings, study.item_count = stored(settings), items
     study.state, study.opened_at, study.paused_at = StudyState.open, clock.now(), None
     study.event_number, study.event_hash = 0, ""
