@@ -10,6 +10,7 @@ from helpers.results_pages import words
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers
 from helpers.study_pages import button
 
+from components.shell import state
 from triptych.simulate import dry_run, planner, recovery
 from triptych.storage import database
 from triptych.storage.models import Role
@@ -83,7 +84,8 @@ def test_a_study_is_planned_or_the_reason_shown(
     assert ("The study has 3,000 items; the planner takes 10 to 2,000." in words(app)) == (items == 3000)
 
 
-def test_a_plan_is_solved_and_handed_to_the_preregistration(visit):
+def test_a_plan_is_solved_and_handed_to_the_preregistration(visit, monkeypatch):
+    monkeypatch.setattr(state, "DOUBLE_CLICK_SECONDS", 0)
     with database.writing(web_engine()) as session:
         lead = add_person(session, "lead", Role.lead)
         plan = lifecycle.StudyPlan(title="Planned")
@@ -111,6 +113,13 @@ def test_a_plan_is_solved_and_handed_to_the_preregistration(visit):
     assert declaration.primary_contrast == "System 2 against System 1"
     assert declaration.margins == {"fluency": 0.5}  # the verdict is not on this scale
     assert "within ±0.5 points count as practically equal" in declaration.sample
+
+    margin = next(box for box in app.number_input if box.label.startswith("Practically equal"))
+    app = button(margin.set_value(0.0).run(), "Use this plan in the preregistration").click().run()
+    with database.reading(web_engine()) as session:
+        declaration = settings_of(lifecycle.by_slug(session, draft.slug)).preregistration
+    assert declaration.margins == {}
+    assert "practically equal" not in declaration.sample
 
 
 def test_a_study_with_ratings_offers_its_own_scatter(visit, make_study):

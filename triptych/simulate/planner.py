@@ -22,6 +22,7 @@ from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.columns import present
 from triptych.stats.components import PRESETS, Components, Pilot
 from triptych.stats.intervals import Estimate
+from triptych.stats.numbers import counted
 from triptych.stats.power import (
     Advice,
     Plan,
@@ -296,7 +297,8 @@ class Aim:
 
 
 def declare(session: Session, study: Study, plan: Plan, aim: Aim, actor: str) -> None:
-    """Copy a plan to the preregistration of a draft: contrast, size, and the margin of the criteria with its scale.
+    """Copy a plan to the preregistration of a draft: contrast, size, and the margin of the criteria with its scale,
+    which a plan without a margin takes back.
 
     Raises Conflict after launch, or if no criterion has the scale of the margin.
     """
@@ -306,7 +308,9 @@ def declare(session: Session, study: Study, plan: Plan, aim: Aim, actor: str) ->
         raise Conflict(
             "No criterion of this study has the scale of the plan. Set the margin to 0 here, and under Design."
         )
-    margins = before.margins | (dict.fromkeys(alike, aim.margin / aim.scale.points) if aim.margin else {})
+    margins = {key: margin for key, margin in before.margins.items() if key not in alike}
+    if aim.margin:
+        margins |= dict.fromkeys(alike, aim.margin / aim.scale.points)
     values = before.model_dump(mode="json") | {
         "sample": sample_in_words(plan, aim),
         "margins": margins,
@@ -325,7 +329,7 @@ def sample_in_words(plan: Plan, aim: Aim) -> str:
     equal = f"; systems within ±{aim.margin:g} {aim.scale.unit} count as practically equal" if aim.margin else ""
     return (
         f"{plan.items} items{groups}, {raters}; planned to show a difference of {aim.shift:g} {aim.scale.unit} "
-        f"({aim.contrast or 'every two systems'}) with p adjusted by Holm over {plan.tests} tests{equal}."
+        f"({aim.contrast or 'every two systems'}) with p adjusted by Holm over {counted(plan.tests, 'test')}{equal}."
     )
 
 
