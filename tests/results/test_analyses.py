@@ -370,6 +370,10 @@ def test_most_of_many_systems_are_named_by_the_others():
     rows.loc[rows["system"] == 2, "value"] -= 3
     words = verdict(analysis(make_frame(likert_rubric(), rows)), "c1")
     assert "Clearly below no other: all but System 2." in words
+    rows = rows[rows["system"].ne(7) | rows["item"].eq("item-0")].reset_index(drop=True)
+    words = verdict(analysis(make_frame(likert_rubric(), rows)), "c1")
+    assert "Clearly below no other: all that can be compared but System 2." in words
+    assert "Not compared: System 7 and System 1;" in words
 
 
 def test_ignored_items_that_decide_a_conclusion_are_reported():

@@ -26,7 +26,7 @@ from triptych.results.first_screen.slices import slices
 from triptych.results.frame.model import Counted, Frame
 from triptych.results.progress import Overview
 from triptych.results.study_analysis import CHOSEN_ANNOTATORS, UNDECLARED_SLICE, StudyAnalysis
-from triptych.results.verdicts import verdict
+from triptych.results.verdicts import summary, verdict
 from triptych.results.warnings import Finding
 from triptych.rubric.files import parse_rubric
 from triptych.stats.analysis.collection import CLEAR
@@ -89,6 +89,20 @@ def test_more_systems_are_grouped():
         assert not any(frozenset((one, other)) in clear for one in group for other in group if one != other)
     for above, group in zip(groups, groups[1:], strict=False):
         assert all(any(frozenset((code, other)) in clear for other in above) for code in group)
+
+
+def test_a_system_without_a_test_is_in_no_group():
+    """One that was rated on a single item, and badly there, stood among the best."""
+    rows = crossed(items=30, annotators=8, systems=7, points=7, gap=0).ratings
+    rows = rows[rows["system"].ne(7) | rows["item"].eq("item-0")].reset_index(drop=True)
+    rows["value"] = rows["value"].clip(3, 5) + 2.0 * rows["system"].eq(3) - 2.0 * rows["system"].eq(7)
+    of_many = StudyAnalysis(make_frame(likert_rubric(), rows), Counted(), NAMES)
+    verdict = first_verdict(of_many)
+    assert verdict.headline == (
+        "Criterion 1: System 3 is clearly below no other; the other 5 follow; System 7 was not compared."
+    )
+    assert verdict.groups == ("System 3", "System 1, System 2, System 4, System 5 and System 6")
+    assert summary(of_many, of_many.contrasts) == "Clearly below no other: System 3; System 7 was not compared"
 
 
 def test_a_circle_of_clear_differences_is_one_group():

@@ -67,7 +67,7 @@ def verdict(analysis: StudyAnalysis, criterion: str) -> str:
     clear = clear_of(contrasts)
     parts = [
         "Interim:" if analysis.collection.interim else "",
-        f"{order(analysis, clear)}." if len(clear) > 1 else "",
+        f"{order(analysis, contrasts)}." if len(clear) > 1 else "",
         *(sized(analysis, contrast) for contrast in largest_first(clear)[:MAX_LISTED]),
         _more_clear(len(clear) - MAX_LISTED),
         _equal(analysis, tested, clear),
@@ -207,11 +207,12 @@ def _deciding(tests: Iterable[TestedDifference], alike: bool) -> list[float]:
     return [p for of in tests if (p := of.holm if alike else of.holm_here) is not None]
 
 
-def order(analysis: StudyAnalysis, clear: Collection[Contrast]) -> str:
+def order(analysis: StudyAnalysis, contrasts: Sequence[Contrast]) -> str:
     """Which systems are above which: all in a row, or as in "System 3 is above System 1 and System 2".
 
-    With more than five systems, only those that are not below another system, as all pairs would fill a page.
+    With more than five systems, only those tested that are not below another system, as all pairs would fill a page.
     """
+    clear = clear_of(contrasts)
     below: dict[int, set[int]] = {system: set() for system in analysis.systems}
     for contrast in clear:
         below[contrast.higher].add(contrast.lower)
@@ -220,8 +221,9 @@ def order(analysis: StudyAnalysis, clear: Collection[Contrast]) -> str:
         return f"All differ clearly, from high to low: {', '.join(map(analysis.name, ranked))}"
     if len(below) > MAX_ORDERED:
         beaten = sorted(set().union(*below.values()))
-        top = [system for system in below if system not in beaten]
-        few = f"all but {names_of(analysis, beaten)}" if len(beaten) < len(top) else names_of(analysis, top)
+        top = [system for system in tested_systems(contrasts) if system not in beaten]
+        every = f"all{tested_only(contrasts)}"
+        few = f"{every} but {names_of(analysis, beaten)}" if len(beaten) < len(top) else names_of(analysis, top)
         return f"Clearly below no other: {few}"
     together: dict[frozenset[int], list[int]] = defaultdict(list)
     for system, lower in below.items():
@@ -245,7 +247,23 @@ def summary(analysis: StudyAnalysis, contrasts: Sequence[Contrast]) -> str:
     wins = Counter(contrast.higher for contrast in clear)
     first, won = wins.most_common(1)[0]
     others = len({code for contrast in contrasts for code in (contrast.system, contrast.baseline)}) - 1
-    return f"{analysis.name(first)} is clearly above all others" if won == others else order(analysis, clear)
+    if won == others:
+        return f"{analysis.name(first)} is clearly above all others"
+    return f"{order(analysis, contrasts)}{not_compared(analysis, contrasts)}"
+
+
+def tested_systems(contrasts: Iterable[Contrast]) -> list[int]:
+    """The systems that a test compares with another one, in order of their codes."""
+    return sorted({code for of in contrasts if of.p_here is not None for code in (of.system, of.baseline)})
+
+
+def not_compared(analysis: StudyAnalysis, contrasts: Iterable[Contrast]) -> str:
+    """As in "; System 7 was not compared": the systems without a test, to end a sentence about the others."""
+    without = sorted(set(analysis.systems).difference(tested_systems(contrasts)))
+    if not without:
+        return ""
+    named = names_of(analysis, without) if len(without) <= MAX_ORDERED else f"{len(without)} systems"
+    return f"; {named} {'was' if len(without) == 1 else 'were'} not compared"
 
 
 def tested_only(contrasts: Iterable[Contrast]) -> str:

@@ -16,10 +16,12 @@ from triptych.results.verdicts import (
     clear_of,
     largest_first,
     names_of,
+    not_compared,
     sized,
     standing,
     summary,
     tested_only,
+    tested_systems,
 )
 from triptych.results.verdicts import verdict as sentence_of
 from triptych.stats.analysis.contrasts import Contrast
@@ -95,9 +97,10 @@ def first_verdict(analysis: StudyAnalysis) -> FirstVerdict:
     second = " ".join(filter(None, parts))
     if len(analysis.systems) <= MAX_ORDERED:
         return FirstVerdict(f"{interim}{summary(analysis, contrasts)} on {_quoted(analysis.title(key))}.", second)
-    groups = groups_apart(analysis.systems, clear)
+    groups = groups_apart(tested_systems(contrasts), clear)
+    words = f"{_in_groups(analysis, groups, tested_only(contrasts))}{not_compared(analysis, contrasts)}"
     return FirstVerdict(
-        f"{interim}{_quoted(analysis.title(key))}: {_in_groups(analysis, groups, tested_only(contrasts))}.",
+        f"{interim}{_quoted(analysis.title(key))}: {words}.",
         second,
         tuple(names_of(analysis, group) for group in groups) if len(groups) > 1 else (),
     )
