@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from helpers.check_items import add_check, rate
 from helpers.frames import likert_rubric, make_frame
-from helpers.ratings import exclude, set_aside, submit
+from helpers.ratings import exclude, resubmit, set_aside, submit
 from helpers.reports import new_study, report_of, some_answers
 from helpers.studies import SMALL_RUBRIC, SYSTEMS, add_person, draft_items, full_answers, join, sure
 from openpyxl import load_workbook
@@ -160,17 +160,19 @@ def test_final_values_by_an_excluded_annotator_are_reported(sqlite_engine):
 
 
 def test_changes_after_unblinding_are_said(sqlite_engine):
+    """A changed annotation did not come in again; one of an item that was ignored before does come in."""
     with database.writing(sqlite_engine) as session:
-        study, lead, people = new_study(session, items=1, annotators=2)
-        submit(session, study, people[0])
+        study, lead, people = new_study(session, items=1, annotators=3)
+        works = [submit(session, study, people[0]), set_aside(session, study, people[1], "ignore", "empty")]
         lifecycle.unblind(session, study, sure(lead))
-        events.record(session, study.id, EventKind.annotation_edited, people[0].pseudonym)
-        submit(session, study, people[1])
+        works.append(submit(session, study, people[2]))
+        for who, work in zip(people, works, strict=True):
+            resubmit(session, who, work, full_answers(fluency=1))
     with database.reading(sqlite_engine) as session:
         kinds = listed(session, lifecycle.by_slug(session, study.slug))
 
-    assert "1 annotation came in afterwards, and 1 change of earlier ones" in kinds["unblinded"]
-    assert "1 change of submitted annotations" in kinds["annotation edited"]
+    assert "2 annotations came in afterwards, and 1 change of earlier ones" in kinds["unblinded"]
+    assert "3 changes of submitted annotations" in kinds["annotation edited"]
 
 
 def test_a_change_after_a_viewers_look_names_no_lead(engine, make_study):

@@ -7,7 +7,8 @@ the numbers, with the reason.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime
 
 import numpy as np
 from sqlalchemy import ColumnElement, exists, func, select
@@ -43,6 +44,7 @@ from triptych.storage.models import (
     Study,
     System,
 )
+from triptych.study.annotator_groups import RATED as RATED_EVENTS
 from triptych.study.annotator_groups import first_annotations, late_groups
 from triptych.study.copies import earlier_runs
 
@@ -432,13 +434,27 @@ def _unblinding(session: Session, study: Study, analysis: StudyAnalysis) -> Iter
     at = analysis.frame.unblinded_at
     if at is None:
         return
-    after = int((analysis.work["submitted_at"] > at).sum())
-    edited = _count(session, study, EventKind.annotation_edited, Event.at > at)
+    edited = _edited_since(session, study, at)
+    work = analysis.work[analysis.work["submitted_at"] > at]  # a change counts as a submission, too
+    after = int((~work["assignment"].isin(edited)).sum())
     sentence = (
         f"Leads have known the names of the systems since {at:%Y-%m-%d %H:%M} UTC; {counted(after, 'annotation')} came "
-        f"in afterwards, and {counted(edited, 'change')} of earlier ones."
+        f"in afterwards, and {counted(len(edited), 'change')} of earlier ones."
     )
     yield Finding(83 if edited else 57 if after else 22, "unblinded", sentence)
+
+
+def _edited_since(session: Session, study: Study, at: datetime) -> Sequence[int | None]:
+    """The assignment of each change since then of an annotation that had come in before."""
+    earlier = aliased(Event)
+    came_in = exists().where(
+        earlier.study_id == study.id,
+        earlier.kind.in_((*RATED_EVENTS, EventKind.annotation_edited)),
+        earlier.assignment_id == Event.assignment_id,
+        earlier.at <= at,
+    )
+    changes = select(Event.assignment_id).where(Event.study_id == study.id, Event.kind == EventKind.annotation_edited)
+    return session.scalars(changes.where(Event.at > at, came_in)).all()
 
 
 def _edited_after_look(session: Session, study: Study) -> Iterator[Finding]:
