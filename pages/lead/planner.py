@@ -20,6 +20,10 @@ INTRODUCTION = (
     "move the sliders. How much answers scatter and how long they take is estimated from a pilot or, before there is "
     "one, from published studies."
 )
+NO_PILOT = (
+    "Ratings of this series do not show how much answers scatter: there are too few yet, or their differences are all "
+    "equal."
+)
 
 
 def bases_of(study: Study, who: Who) -> list[Basis]:
@@ -76,5 +80,5 @@ bases = bases_of(study, who) if study else []
 with state.reading() as session:
     shape = planner.shape_of(session, study) if study else Shape()
 if study and not bases:
-    st.caption("No round of this series has enough ratings yet to show how much they scatter.")
+    st.caption(NO_PILOT)
 planning(study, bases, shape)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
 from functools import partial
 
 import pytest
 from helpers.ratings import submit
+from helpers.reports import some_answers
 from helpers.results_pages import words
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers
 from helpers.study_pages import button
@@ -125,14 +127,25 @@ def test_a_plan_is_solved_and_handed_to_the_preregistration(visit, monkeypatch):
 def test_a_study_with_ratings_offers_its_own_scatter(visit, make_study):
     with database.writing(web_engine()) as session:
         study, lead, people = make_study(session, items=3)
-        for who, values in zip(people, ((1, 2, 3), (3, 1, 2)), strict=True):
-            for value in values:
-                submit(session, study, who, full_answers(fluency=value))
+        rng = random.Random(4)
+        for who in people * 3:
+            submit(session, study, who, some_answers(rng))
     app = visit(lead, "planner.py", study=study.slug)
     basis = next(box for box in app.selectbox if box.label == "How much ratings scatter")
     assert basis.options[0] == "As in Fluency (main round)"
     assert "points (the scale has 2 from end to end)" in " ".join(element.label for element in app.slider)
-    assert "only 2 annotators of the pilot rated some two systems" in app.success[0].value
+    assert "only 2 annotators of the pilot rated some two systems" in words(app)
+
+
+def test_a_pilot_of_equal_answers_offers_presets_and_says_why(visit, make_study):
+    with database.writing(web_engine()) as session:
+        study, lead, people = make_study(session, items=3)
+        for who in people * 3:
+            submit(session, study, who, full_answers())
+    app = visit(lead, "planner.py", study=study.slug)
+    basis = next(box for box in app.selectbox if box.label == "How much ratings scatter")
+    assert basis.options == ["High: annotators often differ", "Low: annotators mostly agree"]
+    assert "there are too few yet, or their differences are all equal." in words(app)
 
 
 def test_a_dry_run_reports_without_naming_systems(visit, make_study, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from decimal import Decimal
 
@@ -10,7 +11,7 @@ import pytest
 from helpers.frames import crossed, make_frame
 from helpers.present import present
 from helpers.ratings import submit
-from helpers.studies import full_answers
+from helpers.reports import some_answers
 
 from triptych.results.frame.collection import Planned
 from triptych.results.frame.model import Counted
@@ -90,6 +91,15 @@ def test_shares_of_answers_are_planned_in_percent():
     assert basis.title == "Good (pilot round)"
     assert 10 < basis.components.residual < 100
     assert 0 <= present(basis.mean_difference) <= PERCENT
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.3])
+def test_a_pilot_whose_differences_are_all_equal_shows_no_scatter(gap):
+    """After a pilot in which a flag was never set, every plan had a chance of 100 %."""
+    frame = crossed(12, 6)
+    frame.ratings["value"] = 2 + 0.1 * (frame.ratings["item"].cat.codes % 7) + gap * frame.ratings["system"]
+    assert pooled_components(pilots(frame)) == planner.NO_SCATTER
+    assert not list(planner._bases(analysed(frame), "pilot"))
 
 
 def test_a_difference_is_planned_from_complete_results_only():
@@ -231,9 +241,9 @@ def test_the_planner_reads_the_leads_own_rounds_of_a_series(sqlite_engine, make_
         session.flush()
         assert rounds(session, lead, main) == [main, pilot]
         assert bases(session, main) == ()
-        for who, values in zip(people, ((1, 2, 3), (3, 1, 2)), strict=True):
-            for value in values:
-                submit(session, pilot, who, full_answers(fluency=value))
+        rng = random.Random(4)
+        for who in people * 3:
+            submit(session, pilot, who, some_answers(rng))
         titles = [basis.title for basis in bases(session, pilot)]
     assert titles == ["Fluency (pilot round)", "Verdict (pilot round)"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
@@ -47,7 +47,9 @@ TAILS = (0.025, 0.975)
 PERCENT = 100
 FEWER = (0.5, 0.75)
 GROUP_SHARE = 0.5  # of the variance of items' tastes, without data on groups of items
+ROUNDING = 1e-9  # a scatter below this is an error of floating point
 NOT_YET = Undefined("There are no ratings of two systems side by side yet.")
+NO_SCATTER = Undefined("Not defined: the pilot's differences are all equal, so they do not show how much they scatter.")
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,8 @@ def rounds(session: Session, who: Who, study: Study) -> list[Study]:
 def bases(session: Session, study: Study) -> tuple[Basis, ...]:
     """The bases from the ratings of a round: one for each criterion with enough ratings.
 
-    Enough: two systems side by side, an item rated by two annotators, an annotator with two items.
+    Enough: two systems side by side, an item rated by two annotators, an annotator with two items, and differences
+    that are not all equal.
     """
     scope = Counted(kinds_by_default(study))
     analysis = analyse(frame_of(session, study), scope, system_names(session, study))
@@ -189,7 +192,8 @@ def pooled_components(pilots: Sequence[Pilot]) -> Components | Undefined:
     defined = [components for components in pairs if isinstance(components, Components)]
     if not defined:
         return next((reason for reason in pairs if isinstance(reason, Undefined)), NOT_YET)
-    return _pooled(defined)
+    pooled = _pooled(defined)
+    return pooled if max(astuple(pooled)) > ROUNDING else NO_SCATTER
 
 
 def _pooled(pairs: Sequence[Components]) -> Components:
@@ -247,8 +251,6 @@ def _widened(components: Components, share: float, shift: float) -> Components:
 
     The variance p (1 - p) of an answer is noise; equal tastes in log odds move a share in proportion to p (1 - p).
     """
-    if not 0 < share < 1:
-        return components
     other = max(shifted * (1 - shifted) for shifted in (share - shift, share, share + shift))
     ratio = other / (share * (1 - share))
     noise, tastes = math.sqrt((1 + ratio) / 2), math.sqrt((1 + ratio**2) / 2)
