@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
@@ -121,12 +122,12 @@ def _of_study(study: Study) -> tuple[int, int, int]:
 def choose_difference(basis: Basis, slug: str) -> float:
     """The difference between two systems, in points, that the study should show."""
     width, unit = basis.scale.width, basis.scale.unit
-    step = 1.0 if width > 20 else 0.05
+    step = _step(width)
     usual = round(width / 10 / step) * step
     most = round(width / 2 / step) * step
     unit += "" if basis.scale.share else f" (the scale has {width:g} from end to end)"
     label, key = f"Difference to show, in {unit}", f"d-{slug}-{basis.title}"
-    shift = st.slider(label, step, most, min(max(usual, step), most), step, key=key)
+    shift = st.slider(label, step, most, min(max(usual, step), most), step, _decimals(step), key=key)
     if basis.mean_difference is not None:
         st.caption(
             f"In that round two systems were {basis.mean_difference:.2f} {basis.scale.unit} apart on average. Plan for "
@@ -135,12 +136,24 @@ def choose_difference(basis: Basis, slug: str) -> float:
     return shift
 
 
+def _step(width: float) -> float:
+    """Of a difference on a scale of this width."""
+    if width < 1:
+        return float(10.0 ** math.floor(math.log10(width / 20)))
+    return 1.0 if width > 20 else 0.05
+
+
+def _decimals(step: float) -> str:
+    return f"%.{max(2, -math.floor(math.log10(step)))}f"
+
+
 def choose_aim(basis: Basis, slug: str, systems: Sequence[str]) -> Aim:
     """The difference to show, between which systems, and the largest one that counts as none."""
     shift = choose_difference(basis, slug)
     left, right = st.columns(2)
     label, key = f"Practically equal within, in {basis.scale.unit} (0: not planned)", f"m-{slug}-{basis.title}"
-    margin = left.number_input(label, 0.0, float(basis.scale.width), 0.0, 0.05, key=key)
+    step = min(_step(basis.scale.width), 0.05)
+    margin = left.number_input(label, 0.0, float(basis.scale.width), 0.0, step, _decimals(step), key=key)
     pairs = {"": EVERY_PAIR} | {pair: pair for pair in (f"{a} against {b}" for b, a in combinations(systems, 2))}
     contrast = choose("Contrast to declare", pairs, f"contrast-{slug}", place=right) if systems else ""
     return Aim(shift, margin, basis.scale, contrast)

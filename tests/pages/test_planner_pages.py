@@ -124,6 +124,22 @@ def test_a_plan_is_solved_and_handed_to_the_preregistration(visit, monkeypatch):
     assert "practically equal" not in declaration.sample
 
 
+@pytest.mark.parametrize(("width", "shown"), [(1, r"0\.1"), (0.1, r"0\.01"), (0.01, r"0\.001")])
+def test_differences_on_narrow_scales_are_planned(visit, width, shown):
+    scale = f"scale: {{kind: number, low: 0, high: {width}, step: {width / 100:g}}}"
+    rubric = (
+        "key: narrow\ntitle: Narrow\nsummary: S.\ninstructions: I.\n"
+        f"criteria:\n  - {{key: share, title: Share, definition: D., {scale}}}\n"
+    )
+    with database.writing(web_engine()) as session:
+        lead = add_person(session, "lead", Role.lead)
+        plan = lifecycle.StudyPlan(title="Narrow")
+        draft = lifecycle.create_study(session, plan, rubric, draft_items(20), lead.pseudonym, lead.person_id)
+    app = visit(lead, "planner.py", study=draft.slug)
+    assert not app.exception
+    assert f"A difference of {shown} would show" in words(app)
+
+
 def test_a_study_with_ratings_offers_its_own_scatter(visit, make_study):
     with database.writing(web_engine()) as session:
         study, lead, people = make_study(session, items=3)
