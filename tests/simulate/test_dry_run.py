@@ -24,6 +24,7 @@ from triptych.simulate import dry_run, recovery
 from triptych.simulate.annotators import Crowd, Recipe
 from triptych.simulate.demo import DEMO
 from triptych.simulate.recovery import Planted, Recovered, checks
+from triptych.stats.analysis.annotators import NO_SEVERITY
 from triptych.stats.analysis.collection import CLEAR
 from triptych.stats.diagnostics import AnnotatorAgreement
 from triptych.stats.undefined import Undefined
@@ -205,6 +206,17 @@ def test_a_dry_run_of_a_running_study_starts_from_nothing(lab, make_study):
         run = dry_run.dry_run(session, study, Recipe(annotators=3))
         assert session.scalar(select(func.count(Rating.id))) == 0
     assert run.annotations == 9
+
+
+def test_choices_of_the_best_show_no_severity(lab):
+    rubric = (
+        "key: best\ntitle: Best\nsummary: S.\ninstructions: I.\n"
+        "criteria:\n  - {key: best, title: Best, definition: D., about: item, scale: {kind: best}}\n"
+    )
+    with database.writing(lab) as session:
+        run = dry_run.dry_run(session, make(session, draft_items(12), rubric), Recipe(annotators=4, careless=0))
+    assert {look.severity for look in run.analysis.annotators} == {NO_SEVERITY}
+    assert "Severities" not in {check.effect for check in run.checks}
 
 
 def test_a_complete_run_is_over_whatever_the_stop_rule(lab):

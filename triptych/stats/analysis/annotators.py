@@ -43,6 +43,7 @@ from .ratings import NO_ORDER, Ratings, joined
 
 NO_TIMES = Undefined("Not defined: the times of the annotations are unknown.")
 TOO_FEW = Undefined("Not defined: too few ratings shared with others.")
+NO_SEVERITY = Undefined("Not defined: to pick the best of an item, nobody has to be strict.")
 NO_SCALE = Undefined("Not defined: no criterion has a scale of points.")
 WEIGHTS: dict[Level, Weighting] = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic"}
 
@@ -235,7 +236,7 @@ def looks(workers: Iterable[Worker], every: Sequence[Ratings], names: Sequence[s
     marked_missing, annotator = joined(every, "missing", "annotator")
     diagnostics = (
         or_undefined(agreement_with_others, *by_group, together.criterion) if ordered else NO_ORDER,
-        or_undefined(severities, *by_group) if ordered else NO_ORDER,
+        _severities(every, together) if ordered else NO_ORDER,
         _equal_ratings(every, timed),
         or_undefined(drifts, *columns, together.item, together.annotator, together.at) if timed else NO_TIMES,
         or_undefined(missing_rates, marked_missing.astype(float), annotator),
@@ -248,6 +249,15 @@ def looks(workers: Iterable[Worker], every: Sequence[Ratings], names: Sequence[s
         )
         flags = tuple(_flags(agreement, severity, equal, drift, missing))
         yield AnnotatorLook(*worker, agreement, severity, equal, drift, missing, flags)
+
+
+def _severities(every: Sequence[Ratings], together: Pooled) -> tuple[Severity, ...] | Undefined:
+    """Severities over all criteria but choices of the best."""
+    graded = [ratings for ratings in every if ratings.variable.kind != "best"]
+    counted = together if len(graded) == len(every) else pooled(graded)
+    if not len(counted.value):
+        return NO_SEVERITY
+    return or_undefined(severities, counted.value, counted.unit, counted.group, counted.annotator)
 
 
 def _by_annotator(rows: Sequence[Any] | Undefined) -> Mapping[int, Any] | Undefined:
