@@ -29,8 +29,9 @@ from triptych.rubric.model import Criterion
 BETWEEN_TURNS = "\n"
 HIGHLIGHT, CONTEXT = "highlight", "context"
 MAIN_ONLY = (
-    "It contains only main annotations: no training, no repeats, no skipped or ignored items. annotations.csv lists "
-    "all annotations, whether they are surplus or by an excluded annotator, and the order on screen."
+    "It contains only main annotations: no training, no repeats, no skipped or ignored items. Those of judge models "
+    "and of excluded annotators are among them, and count like any others where the file is imported. annotations.csv "
+    "lists all annotations, whether they are surplus, by a judge or by an excluded annotator, and the order on screen."
 )
 NO_VALUE = (
     "{n} ratings have no value, because the response was set aside, and are left out; annotations.csv gives the reason."
