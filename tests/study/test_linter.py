@@ -378,3 +378,16 @@ def test_only_numbered_or_lettered_systems_may_be_named(system: str, text: str, 
 )
 def test_a_systems_name_is_found_as_a_whole_word(text: str, is_named: bool) -> None:
     assert systems_named(text, ["sol-miro"]) == ["sol-miro"] * is_named
+
+
+def test_a_scale_too_narrow_for_two_decimals_is_reported(sqlite_engine) -> None:
+    narrow = "  - {key: share, title: Share, definition: D., scale: {kind: number, low: 0, high: 0.01, step: 0.001}}\n"
+    with Session(sqlite_engine) as session:
+        plan = lifecycle.StudyPlan(title="S")
+        rubric = SMALL_RUBRIC.replace("criteria:\n", f"criteria:\n{narrow}")
+        study = lifecycle.create_study(session, plan, rubric, sound(), "L-1")
+
+        (point,) = (point for point in checklist.points(session, study) if "wide" in point.text)
+
+    assert point.text == "Share: the scale is only 0.01 wide."
+    assert (point.mark, point.stops) == (checklist.Mark.doubtful, False)

@@ -15,6 +15,7 @@ from sqlmodel import Session
 from triptych import settings
 from triptych.rubric.files import EMPTY_RUBRIC
 from triptych.rubric.model import Rubric
+from triptych.rubric.scales import NumberScale
 from triptych.rubric.wording import NOT_READ, length_in_words, texts_of
 from triptych.stats.numbers import counted
 from triptych.storage import host
@@ -156,6 +157,12 @@ def _rubric(draft: _Draft) -> Iterator[CheckPoint]:
     yield CheckPoint(
         SetupSection.rubric, Mark.done, f"{counted(len(asked), 'question')} in the {draft.study.round} round."
     )
+    for criterion in asked:
+        scale = criterion.scale
+        if isinstance(scale, NumberScale) and scale.high - scale.low < 1:
+            text = f"{criterion.title}: the scale is only {scale.high - scale.low:g} wide."
+            advice = "Results are printed with two decimals: ask in percent or thousandths, so that differences show."
+            yield CheckPoint(SetupSection.rubric, Mark.doubtful, text, advice)
 
 
 def _consent(draft: _Draft) -> Iterator[CheckPoint]:
