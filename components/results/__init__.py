@@ -1,1 +1,1 @@
-"""Draws results: comparisons, agreement, annotators, texts, reports. Nothing that changes a study."""
+"""Draws results: comparisons, agreement, annotators, texts, reports; unblinding. No other change of a study."""

@@ -347,7 +347,7 @@ class Option(Numbered, table=True):
 
 
 class Membership(Numbered, table=True):
-    """A person's part in a study; one person may hold both roles."""
+    """A person's part in a study; a lead of it may be one of its annotators, too."""
 
     __table_args__ = (UniqueConstraint("study_id", "person_id", "role"), one_of("role", Role))
     study_id: int = key("study.id")
