@@ -64,7 +64,7 @@ NO_EXPLANATION = ("", "", 0)
 def rating_rows(study: Any, names: dict[int, str], work: Any, ratings: Iterable[Any]) -> Iterator[tuple[Cell, ...]]:
     """The ratings of one annotation as rows; names: blind code → printable name.
 
-    work: columns of the annotation, shared by all its ratings. ratings: rows from triptych.results.frame.loading.
+    work: columns of the annotation, shared by all its ratings. ratings: rows of `results.frame.csv_rows`.
     """
     before = (study.slug, study.round, work.design_hash, work.pseudonym, work.kind, work.external_id)
     after = (

@@ -24,7 +24,7 @@ from triptych.formats.writers.model import (
 )
 from triptych.formats.writers.writing import as_json, csv_file, jsonl_file, parquet_file
 
-# column → its meaning
+# column → function that gets its cell
 ITEMS: dict[str, Callable[[FinishedItem, FinishedCandidate], Any]] = {
     "item_id": lambda item, _: item.item_id,
     "purpose": lambda item, _: item.purpose,

@@ -7,19 +7,22 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, select, true
+from sqlalchemy import ColumnElement, Integer, Select, and_, select, true, type_coerce
 from sqlmodel import Session
 
 from triptych.formats.ratings_csv import highlight_row, rating_rows
 from triptych.results.frame.highlights import highlights_of
-from triptych.results.frame.loading import membership_of, ratings_of
+from triptych.results.frame.loading import membership_of
+from triptych.storage.answers import select_answers
 from triptych.storage.models import (
     RATED,
     Assignment,
     Candidate,
+    Explanation,
     Highlight,
     Item,
     Membership,
+    Option,
     Person,
     Rating,
     Slot,
@@ -50,7 +53,7 @@ def export_ratings(session: Session, study: Study, part: range | None = None) ->
     names = system_names(session, study)
     rated = Assignment.state.in_(RATED) & _among(Assignment.id, part)
     work = iter(_streamed(session, _work_of(study).where(rated)))
-    ratings = ratings_of(study).where(rated).order_by(Assignment.id, StoredCriterion.position, Rating.position)
+    ratings = _ratings_of(study).where(rated).order_by(Assignment.id, StoredCriterion.position, Rating.position)
     for number, answers in groupby(_streamed(session, ratings), itemgetter(0)):
         annotation = next(row for row in work if row.id == number)
         yield from rating_rows(study, names, annotation, answers)
@@ -102,6 +105,28 @@ def _work_of(study: Study) -> Select[Any]:
         .outerjoin(original, original.c.id == Assignment.repeat_of)
         .where(Assignment.study_id == study.id)
         .order_by(Assignment.id)
+    )
+
+
+def _ratings_of(study: Study) -> Select[*tuple[Any, ...]]:
+    """Every rating of the study with its system."""
+    return (
+        select_answers(
+            Rating.assignment_id,
+            Rating.position,
+            type_coerce(Slot.order_known, Integer),  # as True and False or as 1 and 0, which callers treat alike
+            System.blind_code,
+            StoredCriterion.key.label("criterion"),
+            Rating.number,
+            Option.key.label("option"),
+            type_coerce(Rating.missing, Integer),
+            Explanation.reasons,
+            Explanation.text,
+        )
+        .outerjoin(Slot, and_(Slot.assignment_id == Rating.assignment_id, Slot.position == Rating.position))
+        .outerjoin(Candidate, Candidate.id == Slot.candidate_id)
+        .outerjoin(System, System.id == Candidate.system_id)
+        .where(Assignment.study_id == study.id)
     )
 
 

@@ -1,8 +1,7 @@
-"""Work and ratings of a study as tables, read with one statement each.
+"""Work and ratings of a study as two tables, for the data frame.
 
-Joins slot → candidate → system. `texts`, `exports` and `reports` do so for leads and `assignments` to balance the
-order; code that serves annotators never does. The tables contain the blind codes of systems; only `system_names` has
-their names.
+Only code for leads joins slot → candidate → system, as here; `annotate/candidate_order`, which balances the order,
+stops at the system's id. The tables contain the blind codes of systems; only `system_names` has their names.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from sqlmodel import Session
 
 from triptych.annotate.reservations import takes_places
 from triptych.results.frame.model import ABOUT_ITEM, UNKNOWN_POSITION
-from triptych.storage.answers import select_answers
 from triptych.storage.models import (
     IN_PLACE,
     RATED,
@@ -28,13 +26,11 @@ from triptych.storage.models import (
     Explanation,
     Item,
     Membership,
-    Option,
     Person,
     Purpose,
     Rating,
     Role,
     Slot,
-    StoredCriterion,
     Study,
     System,
 )
@@ -230,26 +226,4 @@ def _explained_of(*rated: Any) -> Select[*tuple[Any, ...]]:
         .join(Rating, Rating.id == Explanation.rating_id)
         .join(Assignment, Assignment.id == Rating.assignment_id)
         .where(*rated)
-    )
-
-
-def ratings_of(study: Study) -> Select[*tuple[Any, ...]]:
-    """Every rating of the study with its system: the join that no other screen may make."""
-    return (
-        select_answers(
-            Rating.assignment_id,
-            Rating.position,
-            type_coerce(Slot.order_known, Integer),  # as True and False or as 1 and 0, which callers treat alike
-            System.blind_code,
-            StoredCriterion.key.label("criterion"),
-            Rating.number,
-            Option.key.label("option"),
-            type_coerce(Rating.missing, Integer),
-            Explanation.reasons,
-            Explanation.text,
-        )
-        .outerjoin(Slot, and_(Slot.assignment_id == Rating.assignment_id, Slot.position == Rating.position))
-        .outerjoin(Candidate, Candidate.id == Slot.candidate_id)
-        .outerjoin(System, System.id == Candidate.system_id)
-        .where(Assignment.study_id == study.id)
     )
