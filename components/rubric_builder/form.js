@@ -95,8 +95,8 @@ export function createForm({ schema, rubric, changed }) {
 
   // ---- fields
 
-  /** @param {Field} field @param {string} path @param {...(Node | string)} inner */
-  const labelled = (field, path, ...inner) =>
+  /** @param {Field} field @param {...(Node | string)} inner */
+  const labelled = (field, ...inner) =>
     h("label", { class: `rb-field rb-${field.control}` },
       h("span", { class: "rb-label" }, field.label),
       ...inner,
@@ -108,7 +108,7 @@ export function createForm({ schema, rubric, changed }) {
     box.value = value;
     box.dataset.rbPath = path;
     box.addEventListener("input", () => act(box.value));
-    return labelled(field, path, box);
+    return labelled(field, box);
   }
 
   /**
@@ -278,7 +278,7 @@ export function createForm({ schema, rubric, changed }) {
       act(options[Number(box.value)][0]);
       changed(false);
     });
-    return labelled(field, at, box);
+    return labelled(field, box);
   }
 
   // ---- lists

@@ -7,7 +7,7 @@ import { TextDrawing } from "./texts.js";
 
 /** @import { Props } from "./dom.js" */
 /** @import { MarkOf, Source, Span } from "./texts.js" */
-/** @import { Formats, View } from "./types.js" */
+/** @import { View } from "./types.js" */
 /** @typedef {"plain" | "markdown"} Format */
 
 const TOO_LARGE = message("This text is shown as it was written: it is too large to be formatted.");

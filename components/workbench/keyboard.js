@@ -5,7 +5,6 @@ import { targetOf } from "./dom.js";
 import { _ } from "./language.js";
 import { halfAbove, isSlider, valueOfDigit } from "./scale.js";
 
-/** @import { Dialogs } from "./dialogs.js" */
 /** @import { Guidelines } from "./guidelines.js" */
 /** @import { Highlighter } from "./highlighter.js" */
 /** @import { Item } from "./item.js" */

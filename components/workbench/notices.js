@@ -1,6 +1,6 @@
 // Messages of the surface: notices above the item, the toast, tooltips, and texts for screen readers.
 
-import { button, find, h, placeNear, quietButton, words } from "./dom.js";
+import { button, find, h, placeNear, words } from "./dom.js";
 import { _, locale } from "./language.js";
 
 /** @import { Props } from "./dom.js" */

@@ -1,7 +1,7 @@
 // One question: a fieldset of native radio buttons, checkboxes or a slider, and the explanation that answers may open.
 
 import { MAX_TEXT } from "./answers.js";
-import { all, find, h, inputs, nameOf, part, words, write } from "./dom.js";
+import { all, find, h, inputs, nameOf, part, words } from "./dom.js";
 import { _, ngettext } from "./language.js";
 import { isNumeric, isPicker, isSlider, optionsOf, valueKey } from "./scale.js";
 import { sampleLine } from "./teaching.js";

@@ -74,7 +74,8 @@ const strong = (text) => h("strong", { text });
  * @param {Rubric} rubric
  */
 export function scaleSections(rubric) {
-  return scalesOf(rubric).map(({ scale, criteria }, i, groups) => {
+  const groups = scalesOf(rubric);
+  return groups.map(({ scale, criteria }) => {
     const options = optionsOf(scale);
     const isShared = criteria.every((criterion) => namesOf(criterion.scale) === namesOf(scale));
     const title = groups.length === 1 ? _("The scale")

@@ -5,7 +5,7 @@ import {
   gfmTaskListItemFromMarkdown, math, mathFromMarkdown,
 } from "./vendor/parser.js";
 
-/** @import { Compiler, Leaf, Mdast, Parsed, Place, Token } from "./types.js" */
+/** @import { Compiler, Leaf, Parsed, Place, Token } from "./types.js" */
 
 const MAX_FORMULA = 2_000; // characters of one formula
 const BACKSLASH = 92;
