@@ -88,7 +88,7 @@ def _repeatable(rules: Checks, history: Sequence[Shown]) -> list[Check]:
 
 def _is_due(rules: Checks, seed: str, history: Sequence[Shown], total: int, purpose: Purpose) -> bool:
     """Whether another check of this kind is due; the last one, which may have come late, must be long enough ago."""
-    start, every = _blocks(rules, total, purpose)
+    _, every = _blocks(rules, total, purpose)
     if not every:
         return False
     done = shown_checks = last = 0

@@ -150,7 +150,7 @@ def build_report(
     tell(0.85, "Writing tables and documents")
     parts = ReportParts(facts, analysis, book, sheet, tables, drawn, sha256, seal)
     files |= {file.name: b"".join(file.blocks) for file in _documents(parts)}
-    files["README.md"] = _readme(parts, files).encode()
+    files["README.md"] = _readme(parts).encode()
     members = [File(name, iter([files[name]])) for name in sorted(files)]
     packed = b"".join(zipped(members, f"{study.slug}-report-{sha256[:12]}"))
     return Report(sha256, scope_as_json(scope), facts.study.event_number, facts.study.event_hash, files, packed)
@@ -324,7 +324,7 @@ def criterion_sections(
         yield ReportSection(result.criterion.title, sentence, figures=drawn)
 
 
-def _readme(parts: ReportParts, files: dict[str, bytes]) -> str:
+def _readme(parts: ReportParts) -> str:
     listed = "\n".join(f"- `{name}`: {words}" for name, words in ABOUT.items())
     return (
         f"# Report\n\n{parts.seal} Made with Triptych {settings.version()}.\n\n{listed}\n\n"

@@ -44,7 +44,7 @@ def main_table(analysis: StudyAnalysis, book: Book) -> Table:
         )
         for name, letter in letters.items()
     ]
-    foot = [_n_row(analysis, book, rated), _agreement_row(book, rated, notes)] if rows else []
+    foot = [_n_row(rated), _agreement_row(book, rated, notes)] if rows else []
     return Table(
         "results",
         "Results",
@@ -71,7 +71,7 @@ def _above(analysis: StudyAnalysis, result: CriterionResult, name: str, letters:
     return ",".join(sorted(beaten)) if _lettered(analysis) else str(len(beaten) or "")
 
 
-def _n_row(analysis: StudyAnalysis, book: Book, rated: Sequence[CriterionResult]) -> tuple[Cell, ...]:
+def _n_row(rated: Sequence[CriterionResult]) -> tuple[Cell, ...]:
     return Cell("Answers (missing)"), *(Cell(f"{result.n} ({result.missing})") for result in rated)
 
 
@@ -202,7 +202,7 @@ def order(analysis: StudyAnalysis, book: Book) -> Table:
     notes, rows = Notes(), []
     for result in analysis.criteria if seen else ():
         key = result.criterion.key
-        cells = [_at_place(book, key, f"Response {letter}", notes) for letter in seen]
+        cells = [_at_place(book, key, f"Response {letter}") for letter in seen]
         if isinstance(result.positions, Undefined):
             cells = [Cell(NONE, notes.sign(result.positions.reason))] * len(seen)
         rows.append((Cell(result.criterion.title), *cells))
@@ -211,7 +211,7 @@ def order(analysis: StudyAnalysis, book: Book) -> Table:
     return Table("order", "Order on screen", header, tuple(rows), (about, *notes.sentences()))
 
 
-def _at_place(book: Book, key: str, place: str, notes: Notes) -> Cell:
+def _at_place(book: Book, key: str, place: str) -> Cell:
     n = book.get("order", key, "n", place)
     return Cell(NONE) if n is None else Cell(f"{book['order', key, 'from own mean', place].printed} (n {n.printed})")
 

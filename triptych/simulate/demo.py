@@ -31,7 +31,7 @@ from triptych.formats.ratings import read_ratings
 from triptych.formats.ratings.assemble import Assembled, assemble, own_rubric
 from triptych.people import joining
 from triptych.rubric.answers import LETTERS
-from triptych.rubric.files import shipped_rubrics, text_hash
+from triptych.rubric.files import read_shipped
 from triptych.rubric.model import Rubric
 from triptych.settings import app_folder
 from triptych.simulate.annotators import SimulatedCandidate, generate_answers, message_of
@@ -55,7 +55,7 @@ from triptych.storage.models import (
     StudyState,
     System,
 )
-from triptych.study import contents, design, lifecycle
+from triptych.study import design, lifecycle
 from triptych.study.check_items import add_check_items, sorted_out
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of
@@ -154,8 +154,7 @@ def load_demo(engine: Engine) -> int:
 
 def _files(key: str) -> DemoFiles:
     """Read a demo study's files, before writing, since other writers must wait."""
-    yaml = shipped_rubrics()[key].read_text(encoding="utf-8")
-    rubric = contents.parsed(text_hash(yaml), yaml)
+    yaml, rubric = read_shipped()[key]
     items, name = read_items((DEMO / f"{key}.jsonl").read_bytes(), f"{key}.jsonl"), DEMOS[key].ratings
     if not name:
         return DemoFiles(yaml, rubric, items)

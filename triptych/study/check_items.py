@@ -107,7 +107,7 @@ def add_check_items(session: Session, study: Study, drafts: Sequence[CheckDraft]
     """
     study = events.locked_study(session, study.id)
     text = session.get_one(RubricText, study.rubric_id)
-    rubric = contents.parsed(text.sha256, text.yaml)
+    rubric = contents.parsed(text.yaml)
     taken_ids = set(session.scalars(select(Item.external_id).where(Item.study_id == study.id)))
     rows, wrong = [], []
     for draft in drafts:

@@ -53,7 +53,7 @@ class ReferenceRow(NamedTuple):
 def store_rubric(session: Session, yaml_text: str) -> RubricText:
     """The row with this text; a text that was stored before has its row already. Raises InvalidRubric."""
     sha256 = text_hash(yaml_text)
-    rubric = parsed(sha256, yaml_text)
+    rubric = parsed(yaml_text)
     wait_for_others(session, f"rubric {sha256}")
     row = session.scalars(select(RubricText).where(RubricText.sha256 == sha256)).first()
     if row is None:
@@ -66,7 +66,7 @@ def store_rubric(session: Session, yaml_text: str) -> RubricText:
 
 
 @lru_cache(maxsize=64)
-def parsed(sha256: str, yaml_text: str) -> Rubric:
+def parsed(yaml_text: str) -> Rubric:
     return parse_rubric(yaml_text)
 
 
@@ -229,7 +229,7 @@ def rewrite_rubric(session: Session, study: Study, text: RubricText) -> None:
 
     References of other items are kept if the new rubric has a criterion with the same key.
     """
-    rubric = parsed(text.sha256, text.yaml)
+    rubric = parsed(text.yaml)
     references = references_of(session, study, *(set(Purpose) - {Purpose.training}))
     session.execute(delete(StoredCriterion).where(StoredCriterion.study_id == study.id))
     session.execute(delete(Item).where(Item.study_id == study.id, Item.purpose == Purpose.training))

@@ -130,7 +130,7 @@ def _read_design(session: Session, study: Study) -> Design:
         row = rows.setdefault(criterion.key, CriterionRow(criterion.id, {}))
         if option is not None:
             row.options[option.key] = option.id
-    return Design(contents.parsed(text.sha256, text.yaml), rows)
+    return Design(contents.parsed(text.yaml), rows)
 
 
 def rubric_text(session: Session, study: Study) -> str:
@@ -153,7 +153,7 @@ def create_study(
 ) -> Study:
     """Create a draft study with all its items; if an exception is raised, nothing is created."""
     text = contents.store_rubric(session, rubric_yaml)
-    rubric = contents.parsed(text.sha256, text.yaml)
+    rubric = contents.parsed(text.yaml)
     slug = free_slug(session, plan.title)
     study = Study(
         slug=slug,

@@ -247,7 +247,7 @@ def looks(workers: Iterable[Worker], every: Sequence[Ratings], names: Sequence[s
         agreement, severity, equal, drift, missing = (
             rows if isinstance(rows, Undefined) else rows.get(code, TOO_FEW) for rows in rows_by_code
         )
-        flags = tuple(_flags(agreement, severity, equal, drift, missing))
+        flags = tuple(_flags(agreement, equal, drift, missing))
         yield AnnotatorLook(*worker, agreement, severity, equal, drift, missing, flags)
 
 
@@ -283,7 +283,6 @@ def _equal_ratings(every: Sequence[Ratings], timed: bool) -> tuple[StraightLinin
 
 def _flags(
     agreement: AnnotatorAgreement | Undefined,
-    severity: Severity | Undefined,
     equal: StraightLining | Undefined,
     drift: Drift | Undefined,
     missing: FlaggedRate | Undefined,
