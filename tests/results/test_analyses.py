@@ -39,6 +39,7 @@ from triptych.rubric.answers import letter
 from triptych.stats.analysis.annotators import NO_TIMES
 from triptych.stats.analysis.listing import response
 from triptych.stats.analysis.ratings import NO_ORDER
+from triptych.stats.diagnostics import StraightLining
 from triptych.stats.effects import PositionEffect
 from triptych.stats.undefined import Undefined
 from triptych.storage import database
@@ -150,6 +151,11 @@ def test_any_data_give_a_finite_number_or_a_sentence(name: str):
 def test_a_check_that_cannot_run_gives_its_reason(name: str, check: str, why: str):
     listed = [each.why for each in not_run(analysis(DEGENERATE[name])) if each.check == check]
     assert any(why in words for words in listed), listed
+
+
+def test_equal_ratings_are_counted_without_times():
+    looks = analysis(DEGENERATE["one moment"]).annotators
+    assert {(type(look.equal), look.drift) for look in looks} == {(StraightLining, NO_TIMES)}
 
 
 def test_a_shared_reason_is_listed_once_with_its_criteria():

@@ -229,7 +229,6 @@ def test_a_severe_annotator_is_seen_in_scale_points():
 def test_too_fast_is_three_seconds_or_720_words_a_minute():
     result = speeds([2.9, 3.1, 9.9, 10.1, 60], [0, 0, 120, 120, 120], ["ann"] * 5)
     assert (result[0].unread, result[0].n, result[0].median) == (2, 5, 9.9)
-    assert result[0].hurried == 2
     assert not result[0].flagged
 
 
@@ -239,12 +238,11 @@ def test_speed_is_flagged_when_a_tenth_is_too_fast():
     assert [speeds(times, words, ["ann"] * 20)[0].flagged for times in (slow, fast)] == [False, True]
 
 
-def test_equal_ratings_are_counted_by_annotation_in_time():
+def test_equal_ratings_are_counted_by_annotation():
     # ann: equal, equal, not, equal; bob only ever has one rating in an annotation.
     values = [3, 3, 4, 4, 1, 2, 5, 5, 7, NAN]
-    result = straight_lining(values, np.repeat(range(5), 2), ["ann"] * 8 + ["bob"] * 2, np.repeat([4, 1, 3, 2, 5], 2))
-    # In time: 4 4, 5 5, 1 2, 3 3.
-    assert [(each.annotator, each.n, each.equal, each.longest_run) for each in result] == [("ann", 4, 3, 2)]
+    result = straight_lining(values, np.repeat(range(5), 2), ["ann"] * 8 + ["bob"] * 2)
+    assert [(each.annotator, each.n, each.equal) for each in result] == [("ann", 4, 3)]
     assert result[0].share == 0.75
     assert not result[0].flagged
 
@@ -254,10 +252,9 @@ def test_straight_lining_is_flagged_unless_everybody_gives_equal_ratings():
     item, annotator, _ = (axis.ravel() for axis in np.meshgrid(range(30), range(4), range(3), indexing="ij"))
     values = random.integers(1, 8, len(item)).astype(float)
     values[annotator == 0] = 4
-    result = straight_lining(values, item, annotator, item)
+    result = straight_lining(values, item, annotator)
     assert [each.flagged for each in result] == [True, False, False, False]
-    assert result[0].longest_run == 30
-    assert not any(each.flagged for each in straight_lining(np.full(len(item), 4), item, annotator, item))
+    assert not any(each.flagged for each in straight_lining(np.full(len(item), 4), item, annotator))
 
 
 def test_drift_is_flagged_where_it_turns():
@@ -330,7 +327,7 @@ def test_a_rate_has_wilsons_interval():
         (severities, ([1, 2], [0, 1], [0, 1], [0, 1]), "no unit was rated by two annotators"),
         (drifts, ([1, 2], [0, 0], [0, 0], [0, 1], [1, 2]), "nobody has 10 annotations"),
         (speeds, ([NAN], [3], [0]), "no active time"),
-        (straight_lining, ([1, 2], [0, 1], [0, 0], [1, 2]), "no annotation has two ratings"),
+        (straight_lining, ([1, 2], [0, 1], [0, 0]), "no annotation has two ratings"),
         (missing_rates, ([], []), "no answer yet"),
         (gold_accuracy, (0, 0), "nothing to count"),
     ],

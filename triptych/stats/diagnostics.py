@@ -28,7 +28,6 @@ ALL_EQUAL = "Not defined: all own ratings are equal."
 NOT_LIKE_OTHERS = "By the answers of the others, so many equal ratings are unlikely."
 FASTEST_SECONDS = 3.0
 WORDS_PER_SECOND = 12.0
-HURRIED = 0.5
 FAST_SHARE = 0.1
 EQUAL_SHARE = 0.5
 MISSING_SHARE = 0.2
@@ -72,31 +71,23 @@ class Severity:
 
 @dataclass(frozen=True)
 class Speed:
-    """Speed over n annotations.
-
-    median: median active seconds; unread: annotations too fast to read; hurried: annotations below half the median.
-    """
+    """Speed over n annotations; median: median active seconds; unread: annotations too fast to read."""
 
     annotator: object
     n: int
     median: float
     unread: int
-    hurried: int
     flagged: bool
 
 
 @dataclass(frozen=True)
 class StraightLining:
-    """Equal ratings, over n annotations with two ratings or more.
-
-    equal, share: how many have all ratings equal; longest_run: most such annotations in a row.
-    """
+    """Equal ratings, over n annotations with two ratings or more; equal, share: how many have all ratings equal."""
 
     annotator: object
     n: int
     equal: int
     share: float
-    longest_run: int
     flagged: bool
 
 
@@ -192,19 +183,18 @@ def speeds(seconds: Column, words: Column, annotators: Column) -> tuple[Speed, .
         own_times = times[annotator == at]
         median, n, fast = float(np.median(own_times)), len(own_times), int(unread[annotator == at].sum())
         flagged = n >= FEWEST_ANNOTATIONS and fast > FAST_SHARE * n
-        rows.append(Speed(label, n, median, fast, int((own_times < HURRIED * median).sum()), flagged))
+        rows.append(Speed(label, n, median, fast, flagged))
     return tuple(rows)
 
 
-def straight_lining(values: Column, items: Column, annotators: Column, order: Column) -> tuple[StraightLining, ...]:
+def straight_lining(values: Column, items: Column, annotators: Column) -> tuple[StraightLining, ...]:
     """How often each annotator gave all candidates and criteria of an item the same value.
 
-    values: (n,) numbers of one scale, NaN = missing; items, annotators: (n,) labels; order: (n,) numbers that
-    ascend in time per annotator. Annotators with ten annotations or more are flagged if more than half of them are
-    equal and the share is above twice the median of the others: in an easy study everybody gives equal ratings. Raises
-    UndefinedStatistic when no annotation has two ratings.
+    values: (n,) numbers of one scale, NaN = missing; items, annotators: (n,) labels. Annotators with ten annotations or
+    more are flagged if more than half of them are equal and the share is above twice the median of the others: in an
+    easy study everybody gives equal ratings. Raises UndefinedStatistic when no annotation has two ratings.
     """
-    ratings, when, item, annotator = numbers(values, order, items, annotators)
+    ratings, item, annotator = numbers(values, items, annotators)
     (item, _), (annotator, labels) = codes(item), codes(annotator)
     _, first, cell, sizes = np.unique(
         item * (len(labels) + 1) + annotator, return_index=True, return_inverse=True, return_counts=True
@@ -215,9 +205,7 @@ def straight_lining(values: Column, items: Column, annotators: Column, order: Co
     judged = sizes > 1
     if not judged.any():
         raise UndefinedStatistic("Not defined: no annotation has two ratings.")
-    equal, who, when = (low == high)[judged], annotator[first][judged], when[first][judged].astype(float)
-    in_time = np.lexsort((when, who))
-    equal, who = equal[in_time], who[in_time]
+    equal, who = (low == high)[judged], annotator[first][judged]
     shares = {at: float(equal[who == at].mean()) for at in np.unique(who).tolist()}
     names = labels.tolist()
     return tuple(_straight_line(names[at], equal[who == at], share, shares, at) for at, share in shares.items())
@@ -390,10 +378,8 @@ def _agreement_row(
 def _straight_line(label: object, equal: np.ndarray, share: float, shares: dict[int, float], at: int) -> StraightLining:
     of_others = [other for place, other in shares.items() if place != at] or [0.0]
     n, unusual = len(equal), share > 2 * float(np.median(of_others))
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], equal.astype(int), [0]])))
-    longest = int((edges[1::2] - edges[::2]).max(initial=0))
     flagged = n >= FEWEST_ANNOTATIONS and share > EQUAL_SHARE and unusual
-    return StraightLining(label, n, int(equal.sum()), share, longest, flagged)
+    return StraightLining(label, n, int(equal.sum()), share, flagged)
 
 
 def _drift(label: object, residual: np.ndarray, time: np.ndarray, seed: int) -> Drift:

@@ -237,7 +237,7 @@ def looks(workers: Iterable[Worker], every: Sequence[Ratings], names: Sequence[s
     diagnostics = (
         or_undefined(agreement_with_others, *by_group, together.criterion) if ordered else NO_ORDER,
         _severities(every, together) if ordered else NO_ORDER,
-        _equal_ratings(every, timed),
+        _equal_ratings(every),
         or_undefined(drifts, *columns, together.item, together.annotator, together.at) if timed else NO_TIMES,
         or_undefined(missing_rates, marked_missing.astype(float), annotator),
     )
@@ -267,10 +267,8 @@ def _by_annotator(rows: Sequence[Any] | Undefined) -> Mapping[int, Any] | Undefi
     return {row.annotator if hasattr(row, "annotator") else row.label: row for row in rows}
 
 
-def _equal_ratings(every: Sequence[Ratings], timed: bool) -> tuple[StraightLining, ...] | Undefined:
+def _equal_ratings(every: Sequence[Ratings]) -> tuple[StraightLining, ...] | Undefined:
     """Straight-lining, over the largest group of criteria that share a scale."""
-    if not timed:
-        return NO_TIMES
     groups: dict[tuple[float, float], list[Ratings]] = {}
     for ratings in every:
         if ratings.variable.kind in ("likert", "number"):
@@ -278,7 +276,7 @@ def _equal_ratings(every: Sequence[Ratings], timed: bool) -> tuple[StraightLinin
     if not groups:
         return NO_SCALE
     largest = max(groups.values(), key=len)
-    return or_undefined(straight_lining, *joined(largest, "number", "item", "annotator", "at"))
+    return or_undefined(straight_lining, *joined(largest, "number", "item", "annotator"))
 
 
 def _flags(
