@@ -78,7 +78,7 @@ class AnsweredQuestion:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an attempt ended: correct answers, questions asked, the pass mark, and how many attempts are left.
+    """How an attempt ended: correct answers, questions asked, and the pass mark.
 
     answers: empty while the same questions may be asked again, or if others may be.
     """
@@ -87,7 +87,6 @@ class Outcome:
     asked: int
     needed: int
     passed: bool
-    tries_left: int
     answers: tuple[AnsweredQuestion, ...]
 
     @property
@@ -232,7 +231,7 @@ def outcome(session: Session, study: Study, membership: AnnotatorMembership) -> 
         answers = _of_items(session, rubric, _rated(study, membership, attempt)) if shows_answers else ()
     else:
         answers = _of_questions(session, rubric, attempt) if shows_answers and not tries_left else ()
-    return Outcome(attempt.right, attempt.asked, test.percent, passed, tries_left, answers)
+    return Outcome(attempt.right, attempt.asked, test.percent, passed, answers)
 
 
 def _of_questions(session: Session, rubric: Rubric, attempt: EntryAttempt) -> tuple[AnsweredQuestion, ...]:

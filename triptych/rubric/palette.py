@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-# highlight labels in the order of the rubric; the last colour is for labels that the rubric no longer has
-LABELS_LIGHT = (
+# highlight labels in the order of the rubric; the last colour is for labels that the rubric no longer has. As tints
+# they suit both themes of leads' pages; the workbench's CSS adds brighter ones for its dark theme
+LABELS = (
     *("#b45309", "#1d6fb8", "#2f7d3b", "#a8328f", "#0f7c80"),
     *("#c0392b", "#6b4fbb", "#66720a", "#5d6470"),
-)
-LABELS_DARK = (
-    *("#f0b35a", "#79b8f2", "#7fcf8a", "#ec8fd6", "#5fd0d0"),
-    *("#ff8f7f", "#b7a2ff", "#cdd35c", "#b4bcc8"),
 )
 # options have no order: hues after Okabe & Ito (2008); all options that count as positive share one colour
 OPTIONS = ("#b8641b", "#8a8fc4", "#e0b040", "#6aa5d8", "#c98bb0", "#9a9a9a")

@@ -73,7 +73,6 @@ Tell = Callable[[float], None]
 class DryRun:
     """The result of a dry run. analysis: of the simulated ratings; checks: simulated and recovered values."""
 
-    recipe: Recipe
     annotations: int
     items: int
     annotators: int
@@ -116,7 +115,7 @@ def dry_run(session: Session, study: Study, recipe: Recipe, tell: Tell = lambda 
     finally:
         engine.dispose()
     seconds = monotonic() - began
-    return DryRun(recipe, done, analysis.n_items, people, seconds, analysis, tuple(checks(planted, analysis)))
+    return DryRun(done, analysis.n_items, people, seconds, analysis, tuple(checks(planted, analysis)))
 
 
 def _items(session: Session, study: Study, recipe: Recipe) -> list[int]:
