@@ -23,6 +23,7 @@ from triptych.rubric.model import EntryTestSpec, Rubric, Section, TestQuestion
 from triptych.storage import events
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
+    BEFORE_WORK,
     Access,
     Assignment,
     AssignmentState,
@@ -41,7 +42,6 @@ from triptych.study.settings import EntryRules, settings_of
 
 FAILED = "failed_test"
 GOLD_PERCENT, GOLD_ATTEMPTS = 70, 2  # docs/statistics.md, "Checks among the items"
-BEFORE_WORK = (Purpose.training, Purpose.entry_test)
 MOVED_ON = message("The entry test has moved on in another tab. Reload the page.")
 
 

@@ -17,6 +17,7 @@ from triptych.people.roster import Member
 from triptych.results.frame.model import Frame
 from triptych.results.progress import AnnotatorProgress, Overview
 from triptych.storage.models import (
+    BEFORE_WORK,
     FINISHED,
     Assignment,
     AssignmentState,
@@ -26,13 +27,10 @@ from triptych.storage.models import (
     Membership,
     Origin,
     Person,
-    Purpose,
     Role,
     Study,
 )
 from triptych.study.settings import settings_of
-
-BEFORE_WORK = (Purpose.training, Purpose.entry_test)
 
 
 class Phase(StrEnum):

@@ -18,7 +18,6 @@ from sqlalchemy.orm import defer
 from sqlmodel import Session
 
 from triptych.annotate.answer_rows import highlight_rows
-from triptych.annotate.entry_test import BEFORE_WORK
 from triptych.annotate.logged import LoggedAnnotation
 from triptych.annotate.outcomes import answered_again, as_given
 from triptych.formats.long_csv import Cell, write_csv
@@ -28,6 +27,7 @@ from triptych.privacy import withdrawal
 from triptych.rubric.answers import letter
 from triptych.storage.answers import select_answers
 from triptych.storage.models import (
+    BEFORE_WORK,
     Access,
     Assignment,
     AssignmentState,

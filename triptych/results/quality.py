@@ -23,14 +23,24 @@ from triptych.results.texts import texts_of
 from triptych.stats.analysis.annotators import AnnotatorLook, Repeated
 from triptych.stats.diagnostics import GOLD_SHARE, FlaggedRate, Speed, gold_accuracy
 from triptych.stats.undefined import Undefined, or_undefined
-from triptych.storage.models import RATED, SEEN, Assignment, EntryAttempt, Membership, Person, Purpose, Role, Study
+from triptych.storage.models import (
+    BEFORE_WORK,
+    CHECK_PURPOSES,
+    RATED,
+    SEEN,
+    Assignment,
+    EntryAttempt,
+    Membership,
+    Person,
+    Purpose,
+    Role,
+    Study,
+)
 from triptych.study.system_names import system_names
 
 MAX_RATINGS = 30_000  # up to this number, annotators' diagnostics are computed while a lead waits
 FAILED_ATTENTION = 2
 SKIPPED_CHECKS = 2
-CHECKS = (Purpose.gold, Purpose.attention)
-BEFORE_WORK = (Purpose.training, Purpose.entry_test)
 
 
 @dataclass(frozen=True)
@@ -129,13 +139,13 @@ def _check_counts(counts: Counter[tuple[str, _Met]]) -> tuple[int, int, FlaggedR
     """(attention checks shown, attention checks failed, gold accuracy, skipped checks); counts: by (purpose, met)."""
     attention, gold = (sum(counts[purpose, met] for met in _Met) for purpose in (Purpose.attention, Purpose.gold))
     accuracy = or_undefined(gold_accuracy, counts[Purpose.gold, _Met.as_agreed], gold)
-    skipped = sum(counts[purpose, _Met.skipped] for purpose in CHECKS)
+    skipped = sum(counts[purpose, _Met.skipped] for purpose in CHECK_PURPOSES)
     return attention, attention - counts[Purpose.attention, _Met.as_agreed], accuracy, skipped
 
 
 def _checked(session: Session, study: Study) -> defaultdict[int, Counter[tuple[str, _Met]]]:
     """Person → number of checks by (purpose, met)."""
-    done = (Assignment.study_id == study.id) & Assignment.purpose.in_(CHECKS) & Assignment.state.in_(SEEN)
+    done = (Assignment.study_id == study.id) & Assignment.purpose.in_(CHECK_PURPOSES) & Assignment.state.in_(SEEN)
     as_agreed: dict[int, list[bool]] = defaultdict(list)
     for comparison in compared(session, done & Assignment.state.in_(RATED)):
         as_agreed[comparison.assignment_id].append(comparison.verdict != "different")

@@ -23,6 +23,7 @@ from triptych.rubric.files import parse_rubric, shipped_rubrics
 from triptych.scripting import tables
 from triptych.scripting.asking import Asker, studies_of, study_of
 from triptych.scripting.messages import (
+    GUEST_COLUMNS,
     Asking,
     CreatedStudy,
     DryRunNumbers,
@@ -54,7 +55,6 @@ from triptych.study import launch, lifecycle, saved_setting
 from triptych.study.lifecycle import StudyLine, StudyPlan
 from triptych.study.settings import USUAL_CHECKS, USUAL_ORDER, USUAL_UNIT
 
-GUEST_COLUMNS = ("name", "email", "group")
 MB = 2**20
 
 

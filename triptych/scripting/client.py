@@ -20,6 +20,7 @@ from triptych.errors import ImportRefused
 from triptych.formats.writers.tables import NUMBERS, TRUE_OR_FALSE, WHOLE
 from triptych.scripting.connection import Connection, as_upload, by_token, to_home
 from triptych.scripting.messages import (
+    GUEST_COLUMNS,
     MAX_SCORES,
     Asking,
     CreatedStudy,
@@ -39,7 +40,6 @@ from triptych.storage import outputs
 ROWS_AT_ONCE = 1000
 LOCAL_APP = "http://127.0.0.1:8501"
 SCORE_COLUMNS = ("item_id", "system", "criterion", "value", "explanation")
-GUEST_COLUMNS = ("name", "email", "group")
 PathLike = str | os.PathLike[str]
 
 

@@ -91,6 +91,9 @@ class NewGuest(ScriptMessage):
     group: Line = ""
 
 
+GUEST_COLUMNS = tuple(NewGuest.model_fields)
+
+
 class Guests(OfStudy):
     people: Annotated[list[NewGuest], Field(min_length=1, max_length=1000)]
 

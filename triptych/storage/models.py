@@ -102,6 +102,10 @@ class Purpose(StrEnum):
     adjudication = "adjudication"
 
 
+BEFORE_WORK = (Purpose.training, Purpose.entry_test)
+CHECK_PURPOSES = (Purpose.gold, Purpose.attention)  # of items that only check their annotators
+
+
 class AssignmentState(StrEnum):
     reserved = "reserved"
     submitted = "submitted"

@@ -21,7 +21,7 @@ from triptych.rubric.model import Rubric
 from triptych.rubric.scales import Choice
 from triptych.storage import events
 from triptych.storage.events import EventKind
-from triptych.storage.models import Item, Purpose, RubricText, Study
+from triptych.storage.models import CHECK_PURPOSES, Item, Purpose, RubricText, Study
 from triptych.study import contents
 from triptych.study.contents import ReferenceRow
 
@@ -64,7 +64,7 @@ def sorted_out(items: Sequence[ItemDraft]) -> tuple[list[ItemDraft], list[CheckD
     for item in items:
         purpose, reference = item.meta.get("purpose", "").strip(), item.meta.get("reference")
         bare = replace(item, meta={name: value for name, value in item.meta.items() if name not in CHECK_META})
-        if purpose in (Purpose.gold, Purpose.attention):
+        if purpose in CHECK_PURPOSES:
             try:
                 checks.append(CheckDraft(bare, Purpose(purpose), _read_references(reference or "")))
             except ValueError as error:

@@ -24,6 +24,7 @@ from triptych.stats.numbers import counted
 from triptych.storage import events
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
+    CHECK_PURPOSES,
     Access,
     Assignment,
     Candidate,
@@ -230,7 +231,7 @@ def _refuse_rubric(session: Session, study: Study, parts: Parts) -> None:
     study_round = parts.round or study.round
     lifecycle.refuse_silent(rubric, study_round)
     scales = {criterion.key: criterion.scale for criterion in rubric.asked(study_round)}
-    references = {row.key for row in contents.references_of(session, study, Purpose.gold, Purpose.attention)}
+    references = {row.key for row in contents.references_of(session, study, *CHECK_PURPOSES)}
     unfit = sorted(key for key in references if scales.get(key) != present.criterion(key).scale)
     if unfit:
         raise Conflict(

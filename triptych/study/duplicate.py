@@ -11,13 +11,11 @@ from triptych.formats.model import ItemDraft
 from triptych.rubric.model import Rubric
 from triptych.storage import events
 from triptych.storage.events import EventKind
-from triptych.storage.models import Access, Purpose, Round, Study
+from triptych.storage.models import CHECK_PURPOSES, Access, Round, Study
 from triptych.study import contents, copies, lifecycle
 from triptych.study.lifecycle import StudyPlan
 from triptych.study.persons import Who
 from triptych.study.settings import Codes, Preregistration, changed, settings_of, stored
-
-CHECK_ITEMS = (Purpose.gold, Purpose.attention)
 
 
 def duplicate(
@@ -74,7 +72,7 @@ def _settings(study: Study, rubric: Rubric, study_round: Round) -> dict[str, Any
 
 def _copy_checks(session: Session, study: Study, copy: Study) -> None:
     """Copy gold and attention items with their references."""
-    for purpose in CHECK_ITEMS:
+    for purpose in CHECK_PURPOSES:
         contents.write_items(session, copy, contents.stored_items(session, study, purpose), purpose)
     contents.number_systems(session, copy)
-    contents.write_references(session, copy, contents.references_of(session, study, *CHECK_ITEMS))
+    contents.write_references(session, copy, contents.references_of(session, study, *CHECK_PURPOSES))

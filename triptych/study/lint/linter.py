@@ -13,7 +13,7 @@ from sqlmodel import Session
 
 from triptych.formats.model import ItemDraft
 from triptych.rubric.model import Rubric
-from triptych.storage.models import Purpose, Study, System
+from triptych.storage.models import CHECK_PURPOSES, Study, System
 from triptych.study import contents, lifecycle, pairing
 from triptych.study.check_items import sorted_out
 from triptych.study.lint.candidates import doubled, empty, groups_in_ids, identical, missing, repeated, trained_on
@@ -27,7 +27,6 @@ from triptych.study.pairing import PlanLine
 from triptych.study.settings import Formats, formats_of
 from triptych.study.system_names import system_names
 
-CHECK_PURPOSES = (Purpose.gold, Purpose.attention)
 MAX_SHOWN = 5
 
 
