@@ -79,7 +79,7 @@ def mark(path: Path, columns: list[Column]) -> None:
                 value, word = ":word", f'{{"{word}": "{word}"}}'
             elif column.nullable:
                 value = f"coalesce({value}, :word || rowid)"
-            changed = file.execute(f'UPDATE "{table}" SET "{name}" = {value}', {"word": word})  # noqa: S608
+            changed = file.execute(f'UPDATE "{table}" SET "{name}" = {value}', {"word": word})
             assert changed.rowcount, f"the study has no row in {table}"
 
 

@@ -162,7 +162,7 @@ def other(column: Column[Any], value: Any) -> Any:
 
 
 def row_numbers(session: Session, table: Table) -> list[int]:
-    return list(session.connection().execute(text(f'SELECT rowid FROM "{table.name}" ORDER BY rowid')).scalars())  # noqa: S608
+    return list(session.connection().execute(text(f'SELECT rowid FROM "{table.name}" ORDER BY rowid')).scalars())
 
 
 @pytest.mark.parametrize("column", COLUMNS, ids=str)
@@ -172,8 +172,8 @@ def test_every_column_is_proved_or_listed(attacked, column):
     assert numbers, f"the study has no row of {table.name}"
     for number in {numbers[0], numbers[-1]}:
         row = f'FROM "{table.name}" WHERE rowid = {number}'
-        value = attacked.connection().execute(text(f'SELECT "{column.name}" {row}')).scalar_one()  # noqa: S608
-        statement = f'UPDATE "{table.name}" SET "{column.name}" = :value WHERE rowid = {number}'  # noqa: S608
+        value = attacked.connection().execute(text(f'SELECT "{column.name}" {row}')).scalar_one()
+        statement = f'UPDATE "{table.name}" SET "{column.name}" = :value WHERE rowid = {number}'
         with_the_row(attacked, column, statement, other(column, value))
 
 
@@ -202,7 +202,7 @@ def names(line: str, column: Column[Any]) -> bool:
 def test_work_moved_to_another_annotator_is_named(attacked):
     one_per_item = "SELECT min(id) FROM assignment WHERE purpose = 'main' AND state = 'submitted' GROUP BY item_id"
     other_person = "(SELECT max(id) FROM person)"
-    moved = changed(attacked, f"UPDATE assignment SET person_id = {other_person} WHERE id IN ({one_per_item})")  # noqa: S608
+    moved = changed(attacked, f"UPDATE assignment SET person_id = {other_person} WHERE id IN ({one_per_item})")
 
     lines = reported(attacked)
 
@@ -225,7 +225,7 @@ def test_swapped_rows_are_named(attacked, table):
         return
     first, last = numbers[0], numbers[-1]
     for old, new in ((first, -1), (last, first), (-1, last)):
-        changed(attacked, f'UPDATE "{table.name}" SET id = :new WHERE id = :old', new=new, old=old)  # noqa: S608
+        changed(attacked, f'UPDATE "{table.name}" SET id = :new WHERE id = :old', new=new, old=old)
 
     assert reported(attacked)
 
@@ -234,7 +234,7 @@ def test_swapped_rows_are_named(attacked, table):
 def test_a_deleted_row_is_named(attacked, table):
     for number in {row_numbers(attacked, table)[0], row_numbers(attacked, table)[-1]}:
         undo = attacked.begin_nested()
-        changed(attacked, f'DELETE FROM "{table.name}" WHERE rowid = {number}')  # noqa: S608
+        changed(attacked, f'DELETE FROM "{table.name}" WHERE rowid = {number}')
         lines = reported(attacked)
         undo.rollback()
 
@@ -246,12 +246,12 @@ def add_copy(session: Session, name: str) -> None:
     """A copy of a row under a number of its own, and with its unique values changed."""
     table = TABLES[name]
     number = row_numbers(session, table)[0]
-    (row,) = changed_rows(session, f'SELECT * FROM "{name}" WHERE rowid = {number}')  # noqa: S608
+    (row,) = changed_rows(session, f'SELECT * FROM "{name}" WHERE rowid = {number}')
     values = dict(row._mapping)
     values |= {column: other(table.columns[column], values[column]) for column in UNIQUE[name]}
     columns = ", ".join(f'"{column}"' for column in values)
     bound = ", ".join(f":{column}" for column in values)
-    changed(session, f'INSERT INTO "{name}" ({columns}) VALUES ({bound})', **values)  # noqa: S608
+    changed(session, f'INSERT INTO "{name}" ({columns}) VALUES ({bound})', **values)
 
 
 @pytest.mark.parametrize("name", UNIQUE)
@@ -298,7 +298,7 @@ def test_a_rubric_of_no_study_is_not_compared(attacked):
 
 def test_an_added_explanation_is_named(attacked):
     bare = "SELECT min(id) FROM rating WHERE id NOT IN (SELECT rating_id FROM explanation)"
-    changed(attacked, f"INSERT INTO explanation (rating_id, reasons, text, words) VALUES (({bare}), '[]', '', 0)")  # noqa: S608
+    changed(attacked, f"INSERT INTO explanation (rating_id, reasons, text, words) VALUES (({bare}), '[]', '', 0)")
 
     assert any("explanation" in line and "not in the log" in line for line in reported(attacked))
 
@@ -375,15 +375,15 @@ def test_the_page_on_security_prints_the_list():
 @pytest.mark.parametrize("number", [0, 99_999])
 def test_a_row_that_is_there_twice_is_named(rebuilt, name, number):
     """Somebody with the file takes the rules from the table, and a rating counts double."""
-    (row,) = changed_rows(rebuilt, f'SELECT * FROM "{name}" LIMIT 1')  # noqa: S608
+    (row,) = changed_rows(rebuilt, f'SELECT * FROM "{name}" LIMIT 1')
     values = dict(row._mapping)
     if isinstance(values.get("id"), int):
         values["id"] = number
-    changed(rebuilt, f'CREATE TABLE bare AS SELECT * FROM "{name}"')  # noqa: S608
+    changed(rebuilt, f'CREATE TABLE bare AS SELECT * FROM "{name}"')
     changed(rebuilt, f'DROP TABLE "{name}"')
     changed(rebuilt, f'ALTER TABLE bare RENAME TO "{name}"')
     bound = ", ".join(f":{column}" for column in values)
-    changed(rebuilt, f'INSERT INTO "{name}" VALUES ({bound})', **values)  # noqa: S608
+    changed(rebuilt, f'INSERT INTO "{name}" VALUES ({bound})', **values)
 
     assert any(name in line for line in reported(rebuilt))
 
@@ -456,7 +456,7 @@ def test_an_event_outside_the_chain_proves_no_earlier_head(rebuilt):
     changed(rebuilt, "CREATE TABLE bare AS SELECT * FROM event")
     columns = ", ".join(f'"{column.name}"' for column in TABLES["event"].columns)
     changed(rebuilt, f"CREATE TABLE untyped ({columns})")
-    changed(rebuilt, f"INSERT INTO untyped ({columns}) SELECT {columns} FROM bare")  # noqa: S608
+    changed(rebuilt, f"INSERT INTO untyped ({columns}) SELECT {columns} FROM bare")
     changed(rebuilt, "UPDATE untyped SET study_id = CAST(study_id AS TEXT)")
     changed(rebuilt, "DROP TABLE event")
     changed(rebuilt, "ALTER TABLE untyped RENAME TO event")
@@ -477,8 +477,8 @@ def test_an_event_outside_the_chain_proves_no_earlier_head(rebuilt):
 def test_a_value_that_sql_takes_for_another_is_named(attacked, table, column, value):
     """What Python reads is what the log says, and the queries of the app find something else."""
     truth = f"{column} = 0" if value == "''" else f"{column} IS NOT 0"
-    ((number,),) = changed_rows(attacked, f'SELECT max(id) FROM "{table}" WHERE {column} IS NOT NULL AND {truth}')  # noqa: S608
-    changed(attacked, f'UPDATE "{table}" SET {column} = {value} WHERE id = :number', number=number)  # noqa: S608
+    ((number,),) = changed_rows(attacked, f'SELECT max(id) FROM "{table}" WHERE {column} IS NOT NULL AND {truth}')
+    changed(attacked, f'UPDATE "{table}" SET {column} = {value} WHERE id = :number', number=number)
 
     assert reported(attacked) == [f"{table} {number}: {column} is not in the form in which this program stores it."]
 
@@ -505,8 +505,8 @@ def test_a_value_that_nothing_reads_is_named(busy, tmp_path, capsys, table, colu
     path.write_bytes(busy.read_bytes())
     with closing(sqlite3.connect(path)) as file, file:
         file.execute("PRAGMA ignore_check_constraints=1")
-        number = file.execute(f'SELECT min(id) FROM "{table}"').fetchone()[0]  # noqa: S608
-        file.execute(f'UPDATE "{table}" SET "{column}" = ? WHERE id = ?', [value, number])  # noqa: S608
+        number = file.execute(f'SELECT min(id) FROM "{table}"').fetchone()[0]
+        file.execute(f'UPDATE "{table}" SET "{column}" = ? WHERE id = ?', [value, number])
 
     assert main.main(["data", "verify"]) == 1
 
@@ -530,7 +530,7 @@ def test_a_value_of_postgresql_that_nothing_reads_is_named(
         make_study(session)
     with postgres_engine.begin() as connection:
         connection.exec_driver_sql(f'ALTER TABLE "{table}" DROP CONSTRAINT IF EXISTS "ck_{column}_known"')
-        change = f'UPDATE "{table}" SET "{column}" = %s WHERE id = (SELECT min(id) FROM "{table}")'  # noqa: S608
+        change = f'UPDATE "{table}" SET "{column}" = %s WHERE id = (SELECT min(id) FROM "{table}")'
         connection.exec_driver_sql(change, (value,))
     monkeypatch.setenv("TRIPTYCH_DATABASE_URL", postgres_engine.url.render_as_string(hide_password=False))
 
@@ -549,7 +549,7 @@ def test_a_value_of_postgresql_that_nothing_reads_is_named(
 )
 def test_values_of_an_event_that_nothing_reads_are_named(attacked, column, value, sentence):
     """They kept the check from beginning, and a backup that held them from being refused in a sentence."""
-    changed(attacked, f"UPDATE event_detail SET {column} = {value} WHERE event_id = 2")  # noqa: S608
+    changed(attacked, f"UPDATE event_detail SET {column} = {value} WHERE event_id = 2")
     study = attacked.get_one(Study, attacked.scalars(select(Event.study_id).where(Event.id == 2)).one())
     assert sentence in reported(attacked)
     if column != "old":

@@ -22,7 +22,7 @@ import httptools  # noqa: E402, F401
 import itsdangerous  # noqa: E402, F401
 import pandas as pd  # noqa: E402, F401
 import PIL.Image  # noqa: E402, F401
-import plotly.io  # noqa: E402, F401
+import plotly.io  # noqa: E402
 import plotly.subplots  # noqa: E402, F401
 import pyarrow as pa  # noqa: E402, F401
 import ruamel.yaml  # noqa: E402, F401
@@ -37,7 +37,7 @@ import uvloop  # noqa: E402, F401
 import websockets.server  # noqa: E402, F401
 from streamlit.web.cli import main  # noqa: E402
 
-import triptych.results.study_analysis  # noqa: E402, F401
+import triptych.results.study_analysis  # noqa: E402
 import triptych.web.routes  # noqa: E402, F401
 
 

@@ -166,7 +166,7 @@ def test_a_change_in_the_new_home_is_still_named(journey):
         number = f"(SELECT min(id) FROM assignment WHERE study_id = {study.id} AND state = 'submitted')"
         session.connection().exec_driver_sql(
             f"UPDATE rating SET number = 1 WHERE number = 2 AND assignment_id = {number}"
-        )  # noqa: S608
+        )
         assert "the log says 2" in verify.verify(session, study).sentence
         session.rollback()
 
@@ -350,7 +350,7 @@ def count_up(engine: Engine, number: int) -> None:
     """Gives the newest row of every table but the rubric's this number, from which SQLite goes on."""
     with closing(sqlite3.connect(str(engine.url.database))) as connection, connection:
         for name in {table.name for table in arrival._numbered()} - {"rubric"}:
-            connection.execute(f'UPDATE "{name}" SET id = ? WHERE id = (SELECT max(id) FROM "{name}")', [number])  # noqa: S608
+            connection.execute(f'UPDATE "{name}" SET id = ? WHERE id = (SELECT max(id) FROM "{name}")', [number])
 
 
 @pytest.mark.parametrize("first", [3, 2**31 - 10_000])
@@ -543,12 +543,12 @@ ODD = [
     ("option", "key", "'=1'"),
 ]
 ODD_ROWS = [
-    *(f"UPDATE {table} SET {name} = {value} WHERE id = (SELECT min(id) FROM {table})" for table, name, value in ODD),  # noqa: S608
+    *(f"UPDATE {table} SET {name} = {value} WHERE id = (SELECT min(id) FROM {table})" for table, name, value in ODD),
     "INSERT INTO system (study_id, name, blind_code) WITH RECURSIVE n(i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n "
     "WHERE i < 300) SELECT study.id, i, i FROM study, n",
     """UPDATE study SET settings = '{"pay": {"per_item": "1E+900000000"}}'""",
     *(
-        f"""UPDATE study SET settings = '{{"heds": {answers}}}'"""  # noqa: S608 (a constant)
+        f"""UPDATE study SET settings = '{{"heds": {answers}}}'"""
         for answers in (
             '{"2.4": [[400], "x"]}',
             '{"1.1.1": [[], 5]}',

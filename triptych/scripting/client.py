@@ -51,7 +51,7 @@ def connect(url: str, token: str) -> Client:
     return Client(by_token(url, token))
 
 
-def open(home: PathLike | None = None, lead: str = "", url: str = LOCAL_APP) -> Client:  # noqa: A001 (tt.open)
+def open(home: PathLike | None = None, lead: str = "", url: str = LOCAL_APP) -> Client:
     """Open the app's data folder on this computer, whether the app is running or not.
 
     home: the folder, as in TRIPTYCH_HOME, which is the default. lead: the name of the lead on whose behalf the script
@@ -111,7 +111,7 @@ class Client:
         roles: Mapping[str, str] | None = None,
         raters_per_item: int = 3,
         access: Literal["invited", "open", "panel"] = "invited",
-        round: Literal["pilot", "main", "expert", "crowd"] = "main",  # noqa: A002 (as everywhere in Triptych)
+        round: Literal["pilot", "main", "expert", "crowd"] = "main",
         items_per_annotator: int | None = None,
         consent: str = "",
         no_consent: str = "",

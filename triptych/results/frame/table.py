@@ -63,7 +63,7 @@ class RatingsTable:
     total: int
 
 
-def ratings_table(frame: Frame, filters: Filters, names: dict[int, str], page: Page = Page()) -> RatingsTable:  # noqa: B008
+def ratings_table(frame: Frame, filters: Filters, names: dict[int, str], page: Page = Page()) -> RatingsTable:
     """A page of the ratings, with titles for keys and names for systems."""
     rows = frame.ratings
     passing = np.flatnonzero(_passing(frame, filters))
