@@ -94,7 +94,7 @@ def _write(path: str, mapping: ColumnMapping) -> None:
 def ratings_in(
     people: Sequence[str], judges: Sequence[str], mapping: ColumnMapping, encoding: str | None = None
 ) -> list[FinishedRatings]:
-    """The ratings of people (each a path or GROUP=PATH) and of judges; a folder stands for all files in it.
+    """The ratings of people (each a path or GROUP=PATH) and of judges; a folder means all files in it.
 
     Raises ImportRefused; RolesNeeded with the roles of all files if those of one are unclear.
     """

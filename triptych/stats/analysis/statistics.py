@@ -142,14 +142,14 @@ def _spread_of_items(result: Any) -> float | Undefined:
     return Undefined("Not defined for a single item.") if result.of_items.sd is None else result.of_items.sd
 
 
-def _or_no_test(name: str, whom: str) -> Callable[[Any], float | Undefined]:
+def _or_no_test(name: str, population: str) -> Callable[[Any], float | Undefined]:
     """Getter of a p-value; without a test, the reason in the sentence of the interval for the same annotators."""
 
     def take(contrast: Any) -> float | Undefined:
         if not contrast.bound:
             return NO_TESTS
         value = getattr(contrast, name)
-        return Undefined(getattr(contrast.difference, whom).sentence) if value is None else value
+        return Undefined(getattr(contrast.difference, population).sentence) if value is None else value
 
     return take
 
