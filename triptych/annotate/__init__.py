@@ -1,1 +1,1 @@
-"""Everything annotators do: onboarding, assignments, drafts, submissions, checks. Nothing for leads."""
+"""Annotators' work from onboarding to submission, and their exclusion, workbooks and comments. No result of it."""

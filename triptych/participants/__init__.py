@@ -1,1 +1,1 @@
-"""A study's annotators as leads manage them: progress, and what needs a lead's attention. No statistic."""
+"""A study's annotators as leads and viewers see them: progress, and what needs attention. No statistic."""

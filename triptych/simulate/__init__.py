@@ -1,1 +1,1 @@
-"""Simulated annotators: demo studies, dry runs, the planner. No real annotation passes through here."""
+"""Simulated annotators: demo studies, dry runs, the planner. No real annotation is stored here."""
