@@ -229,15 +229,14 @@ def packed(rows: Iterable[Row]) -> dict[str, Any]:
     return {"columns": names, "rows": [[row[name] for name in names] for row in rows]}
 
 
-def written(model: type[Base], values: Sequence[Mapping[str, Any]], pseudonym: str = "") -> dict[str, Any]:
-    """Rows of one table that a command has just written for this person, for `events.record`."""
+def written(model: type[Base], values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Rows of one table that a command has just written, for `events.record`; columns that name no person."""
     table = model.__table__
-    persons = {row["person_id"]: pseudonym for row in values if "person_id" in row}
-    return {table.name: packed(as_carried(table, row, persons) for row in values)}
+    return {table.name: packed(as_carried(table, row, {}) for row in values)}
 
 
 def inserted(model: type[Base], values: Sequence[Mapping[str, Any]], pseudonym: str = "") -> dict[str, Any]:
-    """Like `written`, for complete new rows: columns without a value are NULL."""
+    """Like `written`, for complete new rows of this person: columns without a value are NULL."""
     table = model.__table__
     shapes = _shapes(table)
     persons = {row["person_id"]: pseudonym for row in values if "person_id" in row}
