@@ -1,4 +1,6 @@
-"""Selects the reader for a file's extension, and returns its records. A new format is one line in READERS."""
+"""Selects the reader for a file's extension, and returns its records. A new format is one line in READERS, and its
+extension in `Contents`, which says where it may be uploaded.
+"""
 
 from __future__ import annotations
 
