@@ -9,12 +9,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
 
 from openpyxl.utils.escape import unescape
 
 from triptych.errors import InvalidAnnotation
-from triptych.formats.model import JsonObject
+from triptych.formats.model import JsonObject, Severity
 from triptych.formats.workbook.columns import (
     AGREE,
     AGREED,
@@ -48,7 +47,6 @@ from triptych.rubric.answers import (
 from triptych.rubric.model import Criterion, Rubric
 from triptych.rubric.scales import Ask, Value
 
-Severity = Literal["error", "warning", "note"]
 SHOWN_CHARACTERS = 60
 NOT_STORED = "This will not be stored"
 SORTED = "The rows are in another order than in the download. Each was recognised, so nothing is mixed up."
