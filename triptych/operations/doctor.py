@@ -29,7 +29,6 @@ PIN = re.compile(r"([A-Za-z0-9._-]+)(?:\[\w+\])?==([\w.]+)")
 MIN_FREE_BYTES = 200 * 2**20
 MAX_SKEW_SECONDS = 5.0  # between the database's clock and this computer's
 MAY_MAKE_TABLES = "SELECT has_schema_privilege('public', 'CREATE')"
-MAX_CONNECTIONS = 30  # of one process: triptych.storage.database
 
 
 @dataclass(frozen=True)
@@ -292,6 +291,7 @@ def _postgres(connection: Connection) -> Iterator[Diagnosis]:
     from sqlalchemy import text
 
     from triptych import clock
+    from triptych.storage.database import POSTGRES_OVERFLOW, POSTGRES_POOL
 
     yield Diagnosis("database", f"PostgreSQL {connection.execute(text('SHOW server_version')).scalar()} answers")
     if connection.execute(text("SHOW server_encoding")).scalar() != "UTF8":
@@ -305,7 +305,7 @@ def _postgres(connection: Connection) -> Iterator[Diagnosis]:
             "clock", f"{skew:.0f} s off the database's clock, which the app uses; synchronise both with NTP"
         )
     limit = int(connection.execute(text("SHOW max_connections")).scalar_one())
-    yield Diagnosis("connections", f"{limit} at most; one app process uses up to {MAX_CONNECTIONS}")
+    yield Diagnosis("connections", f"{limit} at most; one app process uses up to {POSTGRES_POOL + POSTGRES_OVERFLOW}")
     may = text("SELECT to_regclass('rating') IS NULL OR has_table_privilege(to_regclass('rating'), 'INSERT')")
     if not connection.execute(may).scalar():
         yield Diagnosis("rights", "this role may not write. Run rights.sql of docs/deploy/ as the owner.", problem=True)

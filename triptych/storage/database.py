@@ -52,6 +52,7 @@ POSTGRES = {
     "application_name": "triptych",
     "prepare_threshold": 1,
 }
+POSTGRES_POOL, POSTGRES_OVERFLOW = 10, 20  # connections of one process; docs/deploying.md adds them up
 WAITING = "Another program is using the database. Waiting for it for up to a minute."
 SAFE_SQLITE = (3, 51, 3)
 NO_ADDRESS = "This is not the address of a database. Write postgresql://USER:PASSWORD@HOST/NAME or sqlite:///FILE."
@@ -100,8 +101,8 @@ def open_engine(url: str) -> Engine:
     if backend_of(url) == "postgresql":
         engine = create_engine(
             url,
-            pool_size=10,
-            max_overflow=20,
+            pool_size=POSTGRES_POOL,
+            max_overflow=POSTGRES_OVERFLOW,
             pool_timeout=10,
             pool_use_lifo=True,  # the connection used last has the most prepared statements
             connect_args=POSTGRES,
