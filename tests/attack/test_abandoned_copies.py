@@ -96,6 +96,17 @@ def test_a_copy_in_use_is_not_deleted():
     assert not second.exists()
 
 
+def test_a_copy_next_to_a_database_elsewhere_is_deleted(tmp_path, monkeypatch):
+    elsewhere = tmp_path / "elsewhere"
+    monkeypatch.setenv("TRIPTYCH_DATABASE_URL", f"sqlite:///{elsewhere / 'study.db'}")
+    left = elsewhere / f"{working.PREFIX}of-a-killed-process"
+    (left / working.COPIES).mkdir(parents=True)
+
+    working.delete_abandoned()
+
+    assert not left.exists()
+
+
 def test_a_folder_is_not_deleted_before_it_is_locked(monkeypatch):
     """Another process deleted it between the making of the lock file and its locking."""
     lock = host._lock

@@ -114,18 +114,22 @@ def test_a_full_disk_takes_no_database_away(sqlite_engine, study, monkeypatch):
     assert not list(path.parent.glob("damaged-*"))
 
 
-def test_a_damaged_database_is_put_back_when_nothing_is_restored(sqlite_engine, study, monkeypatch):
+def test_a_damaged_database_stays_when_nothing_is_restored(sqlite_engine, study, monkeypatch):
     path = backup.make(sqlite_engine).path
     stored = database.sqlite_path(str(sqlite_engine.url))
     sqlite_engine.dispose()
     damaged = b"SQLite format 3\0" + b"no more" * 200
     stored.write_bytes(damaged)
 
-    def no_room(*_: object) -> None:
-        stored.write_bytes(b"half")
-        raise sqlite3.OperationalError("database or disk is full")
+    copy = sqlite_files.copy_pages
 
-    monkeypatch.setattr(sqlite_files, "overwrite_sqlite", no_room)
+    def no_room(source: Path, target: Path) -> None:
+        if target.name == stored.name:
+            target.write_bytes(b"half")
+            raise sqlite3.OperationalError("database or disk is full")
+        copy(source, target)
+
+    monkeypatch.setattr(sqlite_files, "copy_pages", no_room)
     with pytest.raises(BackupFailed, match="disk is full"):
         backup.restore(sqlite_engine, path, ACTOR, alone=True)
 

@@ -329,7 +329,7 @@ def test_an_odd_file_among_backups_hides_none(visit, lab, spoil):
     assert not visit(lead, "backups.py", study=study.slug).exception
 
 
-def test_a_damaged_database_is_moved_aside_and_replaced(sqlite_engine, lab, tmp_path):
+def test_a_damaged_database_is_kept_and_replaced(sqlite_engine, lab, tmp_path):
     made = backup.make(sqlite_engine)
     sqlite_engine.dispose()
     damaged(tmp_path / "triptych.db")

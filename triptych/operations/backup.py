@@ -36,7 +36,7 @@ from triptych.storage.sqlite_files import DamagedFile
 from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study.persons import Certainty, Who
 
-COMPANIONS = ("", "-wal", "-shm")  # endings of an SQLite file and of the files that SQLite writes next to it
+COMPANIONS = ("-shm", "-wal", "-journal")  # endings of the files that SQLite writes next to a database
 ENDINGS = {"sqlite": "db", "postgresql": "dump"}
 NO_PG_DUMP = (
     "pg_dump is not installed on this computer, so PostgreSQL cannot be backed up from here. Install PostgreSQL's "
@@ -104,14 +104,14 @@ class Restored:
 
 @dataclass(frozen=True)
 class _Before:
-    """The state before a restore. is_damaged: `path` is the damaged database itself, moved aside, not a backup.
+    """The state before a restore. path: its backup, or a damaged database as it is. is_lost: nobody can read that.
 
     lasting: None if it is unreadable.
     """
 
     path: Path | None = None
     heads: dict[str, Head] = field(default_factory=dict)
-    is_damaged: bool = False
+    is_lost: bool = False
     lasting: Lasting | None = field(default_factory=Lasting)
 
 
@@ -199,10 +199,13 @@ def restore(engine: Engine, source: Path, actor: str, *, alone: bool = False) ->
     copy is checked first: its integrity, its tables (an older version is migrated), its event chains, and every row.
     Rows that differ from the log are only reported, since this may be the only backup. `alone`: no server uses the
     file, so that even a damaged one can be replaced. Must be called in the only process that uses the file; its writers
-    wait meanwhile, or are refused as busy. Raises BackupFailed; the database is then unchanged.
+    wait meanwhile, or are refused as busy. Raises BackupFailed; the database is then unchanged, as after a kill.
     """
     if engine.dialect.name != "sqlite":
         raise BackupFailed(ON_POSTGRES)
+    from triptych.results import texts  # pandas, which a backup need not wait for
+    from triptych.results.frame import upkeep
+
     # a separate folder, since upgrading the copy leaves another file next to it
     with working.folder(folder()) as private_folder:
         part = private_folder / "copy.db"
@@ -212,14 +215,14 @@ def restore(engine: Engine, source: Path, actor: str, *, alone: bool = False) ->
             # are its own, since those of the app may all wait for this turn to end
             with database.turn(), opened(database.sqlite_path(str(engine.url))) as current:
                 before = _state_before(current, alone)
-                with _put_back(current, before):
-                    # logged before the database is replaced, so that an interrupted restore is in the log
-                    with opened(part) as copy:
-                        again, heads = _note(copy, source.name, before, actor)
+                # logged before the database is replaced, so that an interrupted restore is in the log
+                with opened(part) as copy:
+                    again, heads = _note(copy, source.name, before, actor)
+                if before.is_lost:  # SQLite may not even open it
+                    current.dispose()
+                    _exchange(database.sqlite_path(str(engine.url)), part)
+                else:
                     sqlite_files.overwrite_sqlite(current, part)
-    from triptych.results import texts  # pandas, which a backup need not wait for
-    from triptych.results.frame import upkeep
-
     upkeep.forget()  # clears what this process has cached
     texts.forget()
     return Restored(source.name, before.path, heads, again, differing, before.lasting is None)
@@ -394,21 +397,22 @@ def _prepare(source: Path, part: Path) -> tuple[str, ...]:
 
 
 def _state_before(engine: Engine, alone: bool) -> _Before:
-    """Back up the current database; a damaged one is moved aside unchanged, if nobody is using it."""
+    """Back up the current database; a damaged one is copied as it is, if nobody is using it.
+
+    It stays in its place until the new one is there: after a kill, the next restore reads the same facts of it.
+    """
     path = database.sqlite_path(str(engine.url))
     try:
         if not path.exists() or (version := schema.stored_version(engine)) is None:
             return _Before()
         saved = make(engine, "before-restore")
     except (BackupFailed, DatabaseError) as error:
-        # a full disk prevents the backup, but is no reason to move the database away
+        # a full disk prevents the backup, but is no reason to replace the database without one
         if not alone or (_is_whole(path) and not isinstance(error.__cause__, DamagedFile)):
             raise
         facts = _lasting_of(path, alone)
         engine.dispose()
-        aside = folder() / f"damaged-{clock.now():%Y%m%d-%H%M%S-%f}.db"
-        _rename(path, aside)
-        return _Before(aside, is_damaged=True, lasting=facts)
+        return _Before(_keep(path, facts is None), is_lost=facts is None, lasting=facts)
     heads = {head.slug: head for head in saved.heads}
     facts = _lasting_in(engine) if version >= schema.HEAD else _lasting_of(saved.path, alone)
     return _Before(saved.path, heads, lasting=facts)
@@ -445,25 +449,36 @@ def _is_whole(path: Path) -> bool:
     return False
 
 
-def _rename(path: Path, target: Path) -> None:
-    for ending in COMPANIONS:
-        with suppress(FileNotFoundError):
-            path.with_name(f"{path.name}{ending}").rename(target.with_name(f"{target.name}{ending}"))
+def _keep(path: Path, is_lost: bool) -> Path:
+    """Copy a damaged database as it is, with SQLite's files next to it, to the folder of backups."""
+    aside = folder() / f"damaged-{clock.now():%Y%m%d-%H%M%S-%f}.db"
+    with working.folder(aside.parent) as private_folder:
+        for ending in (*COMPANIONS, ""):  # a file with a backup's name is complete
+            original, target = _ending(path, ending), _ending(aside, ending)
+            part = private_folder / target.name
+            if not original.exists():
+                continue
+            try:
+                shutil.copyfile(original, part)
+                _secure(part)
+                part.rename(target)
+            except OSError:
+                if not is_lost:
+                    raise
+                # its disk does not read all of it any more, or is full; a second name outlasts the exchange
+                target.hardlink_to(original)
+    return aside
 
 
-@contextmanager
-def _put_back(engine: Engine, before: _Before) -> Iterator[None]:
-    """After a failure, move a damaged database that was moved aside back to its place."""
-    try:
-        yield
-    except BaseException:
-        if before.is_damaged and before.path:
-            engine.dispose()
-            path = database.sqlite_path(str(engine.url))
-            for ending in COMPANIONS:
-                path.with_name(f"{path.name}{ending}").unlink(missing_ok=True)
-            _rename(before.path, path)
-        raise
+def _exchange(path: Path, source: Path) -> None:
+    """Put a copy of the source in the place of a database, in one step."""
+    with working.folder(path.parent) as private_folder:  # on the same disk
+        whole = private_folder / path.name
+        sqlite_files.copy_pages(source, whole)
+        _secure(whole)
+        for ending in COMPANIONS:  # SQLite would apply them to the new file
+            _ending(path, ending).unlink(missing_ok=True)
+        whole.replace(path)
 
 
 def _note(copy: Engine, name: str, before: _Before, actor: str) -> tuple[tuple[str, ...], tuple[Head, ...]]:

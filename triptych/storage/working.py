@@ -1,7 +1,8 @@
 """Private folders for temporary copies, deleted at the end of the work.
 
 A killed process cannot delete its folder; the next work, the next start and an erasure do. The folders are in the data
-folder, because a system's folder for temporary files may be in memory, and erasures do not search it.
+folder or next to the database, because a system's folder for temporary files may be in memory, and erasures do not
+search it.
 """
 
 from __future__ import annotations
@@ -13,17 +14,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from triptych import settings
-from triptych.storage import host, private
+from triptych.storage import database, host, private
 
 PREFIX = ".working-"
 LOCK = "lock"  # lock file, held during the work
 COPIES = "copies"  # folder of the copies, which exists only while the lock is held, or after its process was killed
-PLACES = ("", "backups/")  # below the data folder
 
 
 @contextmanager
 def folder(around: Path | None = None) -> Iterator[Path]:
-    """A new folder in the data folder, or in one of PLACES below it."""
+    """A new folder in the data folder, or in another one of `_places`."""
     delete_abandoned()
     new = tempfile.TemporaryDirectory(prefix=PREFIX, dir=around or settings.local_folder())
     with new as made, host.lock_file(Path(made) / LOCK, "A new folder is in use."):
@@ -39,7 +39,14 @@ def folder(around: Path | None = None) -> Iterator[Path]:
 
 def delete_abandoned() -> None:
     """Deletes the folders of processes that were killed."""
-    for place in PLACES:
-        for copies in settings.local_folder().glob(f"{place}{PREFIX}*/{COPIES}"):
+    for place in _places():
+        for copies in place.glob(f"{PREFIX}*/{COPIES}"):
             if not host.is_locked(copies.with_name(LOCK)):
                 shutil.rmtree(copies.parent, ignore_errors=True)
+
+
+def _places() -> set[Path]:
+    """The data folder, that of backups, and that of the SQLite file, which may be elsewhere."""
+    home = settings.local_folder()
+    files = [] if settings.is_shared() else [database.sqlite_path(settings.database_url())]
+    return {home, home / "backups", *(path.parent for path in files)}
