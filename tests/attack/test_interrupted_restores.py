@@ -100,6 +100,14 @@ def fill_with_garbage(path: Path) -> None:
     path.write_bytes(GARBAGE)
 
 
+def name_a_table_in_no_utf8(path: Path) -> None:
+    """SQLite's message about its definition quotes it, which Python cannot decode."""
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("PRAGMA writable_schema = 1")
+        odd = "CAST(x'4352454154452088' AS TEXT)"
+        file.execute(f"UPDATE sqlite_master SET sql = {odd}, name = CAST(x'88' AS TEXT) WHERE name = 'rating'")
+
+
 def forgets_nothing(path: Path) -> bool:
     with closing(sqlite3.connect(path)) as file:
         kinds = {kind for (kind,) in file.execute("SELECT kind FROM event")}
@@ -166,7 +174,7 @@ def test_a_lost_file_or_the_new_one_stands_when_ended(earlier, stored, monkeypat
         assert is_whole(path)
 
 
-@pytest.mark.parametrize("damage", [drop_an_index, fill_with_garbage])
+@pytest.mark.parametrize("damage", [drop_an_index, fill_with_garbage, name_a_table_in_no_utf8])
 def test_a_damaged_database_is_kept_as_it_is(earlier, stored, damage):
     damage(stored)
     as_it_is = stored.read_bytes()

@@ -247,6 +247,13 @@ def newer(path):
     stored.close()
 
 
+def not_in_utf8(path):
+    with sqlite3.connect(path) as stored:
+        stored.execute("PRAGMA writable_schema = 1")
+        stored.execute("UPDATE sqlite_master SET name = CAST(x'88' AS TEXT), sql = 'CREATE' WHERE name = 'rating'")
+    stored.close()
+
+
 def cut(path):
     with sqlite3.connect(path) as stored:
         stored.execute("DELETE FROM event WHERE number = (SELECT max(number) FROM event)")
@@ -259,6 +266,7 @@ def cut(path):
         (damaged, "not a database"),
         (without_tables, "is not a Triptych database"),
         (newer, "newer version"),
+        (not_in_utf8, "malformed database schema"),
         (cut, "are missing"),
     ],
 )

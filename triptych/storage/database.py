@@ -28,6 +28,7 @@ from sqlmodel import Session
 from triptych import clock, settings
 from triptych.errors import NotAllowed, UnsafeDatabase
 from triptych.storage import events, host, outputs
+from triptych.storage.sqlite_files import MALFORMED
 from triptych.storage.unavailable import BUSY, DatabaseBusy, DatabaseUnavailable, explained
 
 PRAGMAS = {
@@ -195,7 +196,10 @@ def _apply_pragmas(connection: sqlite3.Connection, _: Any) -> None:
     """Applies our settings and checks that SQLite accepted each of them."""
     connection.isolation_level = None
     for name, value in PRAGMAS.items():
-        connection.execute(f"PRAGMA {name}={value}")
+        try:
+            connection.execute(f"PRAGMA {name}={value}")
+        except UnicodeDecodeError as error:  # of SQLite's message, which quotes a damaged definition
+            raise sqlite3.DatabaseError(MALFORMED) from error
         row = connection.execute(f"PRAGMA {name}").fetchone()
         # a build without memory mapping returns no row for mmap_size
         if row and row[0] != value:

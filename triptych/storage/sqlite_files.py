@@ -17,6 +17,7 @@ from triptych.storage.unavailable import explained
 
 SIGNATURE = b"SQLite format 3\0"
 SQLITE_HEADER = 100  # bytes, with counters of changes
+MALFORMED = "malformed database schema"  # as SQLite says it
 MAX_STEPS = 100_000  # of SQLite, to read which tables there are
 
 
@@ -30,7 +31,10 @@ def unchanged(path: Path) -> Iterator[sqlite3.Connection]:
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as file:
         # a stored value is not longer than its file, but a computed one could take a gigabyte
         file.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, path.stat().st_size + 1000)
-        yield file
+        try:
+            yield file
+        except UnicodeDecodeError as error:  # of SQLite's message, which quotes a damaged definition
+            raise sqlite3.DatabaseError(MALFORMED) from error
 
 
 def copy_sqlite(source: Path, target: Path) -> None:
