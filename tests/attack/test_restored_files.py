@@ -41,6 +41,37 @@ def run_on(path: Path, *statements: str) -> None:
             file.execute(statement)
 
 
+def test_a_restore_overwrites_no_file_of_another_program(sqlite_engine, study, tmp_path):
+    path = backup.make(sqlite_engine).path
+    thesis = tmp_path / "thesis.db"
+    run_on(thesis, "CREATE TABLE measurement (x)", "INSERT INTO measurement VALUES (1)")
+    engine = database.open_engine(f"sqlite:///{thesis}")
+
+    with pytest.raises(BackupFailed, match=r"thesis\.db holds another program's tables"):
+        backup.restore(engine, path, ACTOR, alone=True)
+
+    engine.dispose()
+    with closing(sqlite3.connect(thesis)) as file:
+        assert file.execute("SELECT name, (SELECT x FROM measurement) FROM sqlite_master").fetchall() == [
+            ("measurement", 1)
+        ]
+
+
+def test_a_database_that_lost_its_version_is_kept(sqlite_engine, study):
+    path = backup.make(sqlite_engine).path
+    stored = database.sqlite_path(str(sqlite_engine.url))
+    sqlite_engine.dispose()
+    run_on(stored, "DELETE FROM alembic_version", "CREATE TABLE of_this_file (x)")
+
+    restored = backup.restore(sqlite_engine, path, ACTOR, alone=True)
+
+    assert restored.is_access_unread
+    assert restored.before
+    with closing(sqlite3.connect(restored.before)) as file:
+        assert file.execute("SELECT count(*) FROM of_this_file").fetchone() == (0,)
+    assert titles(sqlite_engine) == [study.title]
+
+
 def test_a_log_of_writes_beside_a_backup_is_not_restored(sqlite_engine, study):
     """The backup's own bytes are unchanged, so its hash is right; SQLite would still read the log."""
     path = backup.make(sqlite_engine).path

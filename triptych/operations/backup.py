@@ -20,7 +20,7 @@ from pathlib import Path
 from stat import S_ISREG
 
 from pydantic import AwareDatetime, TypeAdapter
-from sqlalchemy import Engine, select, text
+from sqlalchemy import Engine, inspect, select, text
 from sqlalchemy.exc import DatabaseError, SQLAlchemyError
 from sqlmodel import Session
 
@@ -403,8 +403,12 @@ def _state_before(engine: Engine, alone: bool) -> _Before:
     """
     path = database.sqlite_path(str(engine.url))
     try:
-        if not path.exists() or (version := schema.stored_version(engine)) is None:
+        if not path.exists() or not (tables := inspect(engine).get_table_names()):
             return _Before()
+        version = schema.stored_version(engine)
+        if version is None:
+            not_ours = f"Nothing was restored: {path} holds another program's tables. Name another file."
+            raise BackupFailed(not_ours) from (DamagedFile() if "event" in tables else None)
         saved = make(engine, "before-restore")
     except (BackupFailed, DatabaseError) as error:
         # a full disk prevents the backup, but is no reason to replace the database without one
