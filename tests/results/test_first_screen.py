@@ -26,7 +26,7 @@ from triptych.results.first_screen.slices import slices
 from triptych.results.frame.model import Counted, Frame
 from triptych.results.progress import Overview
 from triptych.results.study_analysis import CHOSEN_ANNOTATORS, UNDECLARED_SLICE, StudyAnalysis
-from triptych.results.verdicts import summary, verdict
+from triptych.results.verdicts import EXPLORATORY, summary, verdict
 from triptych.results.warnings import Finding
 from triptych.rubric.files import parse_rubric
 from triptych.stats.analysis.collection import CLEAR
@@ -55,6 +55,43 @@ def test_the_declared_primary_criterion_sorts_and_decides():
     assert [result.criterion.key for result in pictured(of_second)] == ["c2", "c1", "c3"]
     assert first_verdict(of_second).headline.endswith("on Criterion 2.")
     assert [in_order(of_second, by) for by in ("number", "primary", "mean")] == [[1, 2, 3], [3, 2, 1], [3, 2, 1]]
+
+
+def one_of_two_differs(systems: int = 3) -> Frame:
+    """Two criteria; systems differ on the first alone."""
+    frame = crossed(items=30, annotators=8, systems=systems, criteria=2)
+    rows, first = frame.ratings, frame.ratings["criterion"].eq("c1")
+    return replace(frame, ratings=rows.assign(value=rows["value"] + first * 1.5 * (rows["system"] - 2)))
+
+
+def test_a_declared_criterion_decides_before_an_exploratory_one():
+    frame = one_of_two_differs()
+    assert primary(analysis(frame)) == "c1"
+    of_declared = analysis(declared(frame, criteria=("c2",)))
+    assert [result.criterion.key for result in pictured(of_declared)] == ["c2", "c1"]
+    verdict = first_verdict(of_declared)
+    assert verdict.headline == "No two systems differ clearly on Criterion 2."
+    assert verdict.second.endswith("Other criteria: 1 of 1 show clear differences (1 exploratory).")
+    of_both = first_verdict(analysis(declared(frame, criteria=("c1", "c2"))))
+    assert of_both.headline == "System 3 is clearly above all others on Criterion 1."
+    assert "xploratory" not in of_both.second
+
+
+def test_an_exploratory_criterion_the_other_way_round_is_called_so():
+    frame = crossed(items=30, annotators=8, systems=2, criteria=2, gap=1.5)
+    second = frame.ratings["criterion"].eq("c2")
+    frame = replace(frame, ratings=frame.ratings.assign(value=frame.ratings["value"].mask(second, lambda of: 8 - of)))
+    words = first_verdict(analysis(declared(frame, criteria=("c1",)))).second
+    assert "The other way round on Criterion 2 (exploratory): System 1 is above System 2." in words
+    assert "The other way round on Criterion 2: System 1" in first_verdict(analysis(frame)).second
+
+
+def test_an_exploratory_criterion_that_decides_is_called_so():
+    frame = one_of_two_differs()
+    frame = replace(frame, ratings=frame.ratings[frame.ratings["criterion"].eq("c1")])
+    verdict = first_verdict(analysis(declared(frame, criteria=("c2",))))
+    assert verdict.headline.endswith("on Criterion 1.")
+    assert EXPLORATORY in verdict.second
 
 
 def test_up_to_five_systems_have_their_order_in_the_verdict():

@@ -11,6 +11,7 @@ import numpy as np
 from triptych.results.criterion import CriterionResult
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.verdicts import (
+    EXPLORATORY,
     MAX_ORDERED,
     caution_on,
     clear_of,
@@ -41,18 +42,16 @@ class FirstVerdict:
 
 
 def primary(analysis: StudyAnalysis) -> str:
-    """The deciding criterion: the declared primary one, else the first that compares systems; "" if there is none."""
+    """The deciding criterion: of those that compare systems the first declared one, else the first; "" if there is
+    none."""
     with_results = [result.criterion.key for result in pictured(analysis)]
-    compared = [key for key in with_results if analysis.contrasts_of(key)] or with_results
-    declared = analysis.frame.settings.preregistration.primary_criterion
-    return declared if declared in compared else next(iter(compared), "")
+    return next(iter([key for key in with_results if analysis.contrasts_of(key)] or with_results), "")
 
 
 def pictured(analysis: StudyAnalysis) -> list[CriterionResult]:
-    """Criteria about responses with a mean or share for at least one system, the declared primary one first."""
-    first = analysis.frame.settings.preregistration.primary_criterion
+    """Criteria about responses with a mean or share for at least one system, those declared before launch first."""
     shown = [result for result in analysis.criteria if result.variable.per_response and _means(result)]
-    return sorted(shown, key=lambda result: result.criterion.key != first)
+    return sorted(shown, key=lambda result: result.criterion.key not in analysis.declared)
 
 
 def _means(result: CriterionResult) -> dict[int, float]:
@@ -91,6 +90,7 @@ def first_verdict(analysis: StudyAnalysis) -> FirstVerdict:
     clear = largest_first(clear_of(contrasts))
     parts = [
         sized(analysis, clear[0]) if clear else standing(analysis, result),
+        EXPLORATORY if contrasts[0].exploratory else "",
         _others(analysis, key),
         caution_on(analysis, [key, *_clear_others(analysis, key)]),
     ]
@@ -151,10 +151,13 @@ def _others(analysis: StudyAnalysis, key: str) -> str:
         first = largest_first(against)[0]
         more = f" ({len(against) - 1} more such differences)" if len(against) > 1 else ""
         higher, lower = analysis.name(first.higher), analysis.name(first.lower)
-        return f"The other way round on {analysis.title(first.criterion)}: {higher} is above {lower}{more}."
+        kind = " (exploratory)" if first.exploratory else ""
+        return f"The other way round on {analysis.title(first.criterion)}{kind}: {higher} is above {lower}{more}."
     if not higher_of:
         clear = _clear_others(analysis, key)
-        return f"Other criteria: {len(clear)} of {len(others)} show clear differences."
+        exploratory = sum(analysis.contrasts_of(other)[0].exploratory for other in clear)
+        kind = f" ({exploratory} exploratory)" if exploratory else ""
+        return f"Other criteria: {len(clear)} of {len(others)} show clear differences{kind}."
     return "No other criterion contradicts this."
 
 
