@@ -391,7 +391,7 @@ def test_the_last_speaker_of_a_dialogue_becomes_the_user(dialogues):
 # Tools
 
 
-def test_viewer_scores_are_positive_when_the_first_is_better(dialogues):
+def test_viewer_scores_are_positive_when_the_first_is_higher(dialogues):
     session, study = dialogues
     lifecycle.unblind(session, study, sure("P-lead"))
     (example,) = json.loads(unzipped(session, study, "llm-comparator")["system-1-and-2.json"])["examples"]
@@ -402,6 +402,12 @@ def test_viewer_scores_are_positive_when_the_first_is_better(dialogues):
     assert sorted(example["custom_fields"]["winner"]) == [0, 1]
     assert example["tags"] == ["esc"]
     assert len(example["individual_rater_scores"]) == 1
+
+
+@pytest.mark.parametrize("key", ["trl", "llm-comparator"])
+def test_files_of_preferences_state_that_higher_counts_as_better(filled, key):
+    session, study, *_ = filled
+    assert "Where lower is better on a criterion, " in unzipped(session, study, key)["README.md"].decode()
 
 
 @pytest.mark.parametrize("study_of", ["filled", "dialogues"])

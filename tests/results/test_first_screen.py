@@ -86,6 +86,11 @@ def test_an_exploratory_criterion_the_other_way_round_is_called_so():
     assert "The other way round on Criterion 2: System 1" in first_verdict(analysis(frame)).second
 
 
+def test_other_criteria_are_compared_by_order_not_by_merit():
+    frame = crossed(items=30, annotators=8, systems=2, criteria=2, gap=1.5)
+    assert first_verdict(analysis(frame)).second.endswith(" No other criterion has the opposite order.")
+
+
 def test_an_exploratory_criterion_that_decides_is_called_so():
     frame = one_of_two_differs()
     frame = replace(frame, ratings=frame.ratings[frame.ratings["criterion"].eq("c1")])

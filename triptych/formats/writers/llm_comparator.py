@@ -1,6 +1,6 @@
 """LLM Comparator: one JSON file per pair of systems, for Google PAIR's side-by-side viewer.
 
-score: the mean difference between the two candidates, from -1.5 to 1.5, positive where the first is better. Every
+score: the mean difference between the two candidates, from -1.5 to 1.5, positive where the first is higher. Every
 criterion is scaled to 0…1 (a positive option is 1), then averaged per annotator, then over annotators.
 """
 
@@ -21,7 +21,8 @@ MAX_SCORE = 1.5
 MAX_TAG_CHARACTERS = 40
 SCORE = (
     "`score` is {largest} times the mean difference on {criteria}, each scaled to 0…1; positive: the first model is "
-    "better. `custom_fields` contains the means on these scales."
+    "higher, which the viewer shows as better. Where lower is better on a criterion, export another one alone, or "
+    "reverse the signs. `custom_fields` contains the means on these scales."
 )
 
 
@@ -36,7 +37,7 @@ def llm_comparator(finished: Finished, options: ExportOptions, notes: list[str])
 
 
 def _has_direction(criterion: Criterion) -> bool:
-    """Whether the criterion is about candidates and a higher value is better."""
+    """Whether the criterion is about candidates and its answers have an order; higher is taken as better."""
     ordered = preferences.is_numeric(criterion) or preferences.positive_options(criterion)
     return bool(ordered) and criterion.per_response
 

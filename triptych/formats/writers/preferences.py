@@ -68,7 +68,7 @@ def is_numeric(criterion: Criterion) -> bool:
 
 
 def share_of_scale(criterion: Criterion, rating: FinishedRating) -> float | None:
-    """A rating from 0 (worst) to 1 (best); a positive option is 1, another 0; None where options have no order."""
+    """A rating from 0 (lowest) to 1 (highest); a positive option is 1, another 0; None where options have no order."""
     scale = criterion.scale
     if isinstance(scale, Choice):
         positive = positive_options(criterion)

@@ -30,6 +30,10 @@ from triptych.formats.writers.writing import jsonl_file
 from triptych.rubric.model import Criterion
 
 PAIRS = "pairs.jsonl: {n} pairs, one per item, criterion and two systems. Use one criterion per training run."
+DIRECTION = (
+    "`chosen` has the higher mean. Where lower is better on a criterion, leave its pairs out, or exchange `chosen` and "
+    "`rejected`."
+)
 TIES = "{n} pairs were dropped as ties: their means differ by no more than the margin of {margin:g}."
 SAME = "{n} pairs were dropped because both texts are the same."
 UNPAIRED = "unpaired.jsonl: {n} rows, one per item, criterion and system, from the options that count as positive."
@@ -42,7 +46,7 @@ def trl(finished: Finished, options: ExportOptions, notes: list[str]) -> Iterato
     count: Counter[str] = Counter()
     asked = [criterion for criterion in finished.criteria if options.wants(criterion)]
     yield jsonl_file("pairs.jsonl", _pairs(finished, asked, options.margin, count))
-    notes += [preferences.counted_note(finished), PAIRS.format(n=count["pairs"])]
+    notes += [preferences.counted_note(finished), PAIRS.format(n=count["pairs"]), DIRECTION]
     notes.append(TIES.format(n=count["ties"], margin=options.margin))
     notes.append(SAME.format(n=count["same"]))
     labelled = [criterion for criterion in asked if preferences.positive_options(criterion)]

@@ -76,7 +76,7 @@ def in_order(analysis: StudyAnalysis, by: Order) -> list[int]:
 
 
 def first_verdict(analysis: StudyAnalysis) -> FirstVerdict:
-    """The verdict on the primary criterion, and whether others contradict it."""
+    """The verdict on the primary criterion, and whether others have the opposite order."""
     key = primary(analysis)
     result = next((result for result in analysis.criteria if result.criterion.key == key), analysis.criteria[0])
     contrasts = analysis.contrasts_of(key) if key else ()
@@ -158,7 +158,7 @@ def _others(analysis: StudyAnalysis, key: str) -> str:
         exploratory = sum(analysis.contrasts_of(other)[0].exploratory for other in clear)
         kind = f" ({exploratory} exploratory)" if exploratory else ""
         return f"Other criteria: {len(clear)} of {len(others)} show clear differences{kind}."
-    return "No other criterion contradicts this."
+    return "No other criterion has the opposite order."
 
 
 def _clear_others(analysis: StudyAnalysis, key: str) -> list[str]:
