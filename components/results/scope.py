@@ -1,4 +1,4 @@
-"""Which ratings count: the filters of the results, which apply to every number on the page."""
+"""Which ratings count: the filters of the results, which apply to every number on the page, not to exports."""
 
 from __future__ import annotations
 
@@ -54,4 +54,4 @@ def scope_notes(frame: Frame, scope: Counted, kinds: frozenset[str]) -> None:
     if Kind.simulated in scope.kinds & set(frame.kinds):
         st.warning("Some of these ratings come from simulated annotators. They only show what results look like.")
     if scope != Counted(kinds):
-        st.caption(plain(f"Filtered. {scope.sentence}"))
+        st.caption(plain(f"Filtered. {scope.sentence} Files under Export are not filtered."))

@@ -64,6 +64,16 @@ def test_the_page_shows_progress_and_findings_per_criterion(visit, lab):
     assert len(app.get("plotly_chart")) == 5
 
 
+def test_a_filtered_page_says_that_exports_are_not(visit, lab):
+    study, lead, people = lab
+    app = visit(lead, "results.py", study=study.slug)
+    assert state.plain("Filtered.") not in words(app)
+    app.session_state[f"people-{study.slug}"] = [people[0].pseudonym]
+    filters = f"Filtered. Ratings by human annotators; only by {people[0].pseudonym};"
+    (caption,) = (each.value for each in app.run().caption if each.value.startswith(state.plain(filters)))
+    assert caption.endswith(state.plain("Files under Export are not filtered."))
+
+
 def test_a_closed_study_has_no_date_of_completion(visit, lab):
     study, lead, _people = lab
     assert "No date yet" in words(visit(lead, "results.py", study=study.slug))
