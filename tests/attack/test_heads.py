@@ -13,7 +13,7 @@ from unittest.mock import Mock
 
 import pytest
 import uvicorn
-from helpers.attackers import ask, close_code, cookie, handshake, open_socket, place_of
+from helpers.attackers import ask, close_code, cookie, handshake, open_socket, place_of, upgrade
 from starlette.requests import cookie_parser
 from websockets.frames import CloseCode
 
@@ -244,6 +244,17 @@ def test_the_first_of_two_requests_learns_that_its_reader_left():
     assert asyncio.run(_seen_by_the_first_of_two_requests()) == "http.disconnect"
 
 
+def test_no_socket_opens_before_the_answers_have_ended(server):
+    """Seven files and a handshake in one piece took 33 MB: they were written whole for a reader that never came."""
+    request = b"GET /nothing HTTP/1.1\r\n" + HOST + b"\r\n"
+    with socket.create_connection(place_of(server.url), timeout=20) as connection:
+        connection.sendall(
+            request + upgrade(server.url).replace(b"\r\n\r\n", f"\r\nOrigin: {server.url}\r\n\r\n".encode())
+        )
+        with suppress(ConnectionResetError):
+            assert b" 101 " not in b"".join(iter(lambda: connection.recv(65536), b""))
+
+
 def test_no_stranger_has_uvicorn_write_errors(server):
     """It wrote a trace for each answer that nobody reads any more, and for each text that is no UTF-8."""
     request = b"GET /nothing HTTP/1.1\r\n" + HOST + b"\r\n"
@@ -251,6 +262,9 @@ def test_no_stranger_has_uvicorn_write_errors(server):
     for _ in range(100):
         with socket.create_connection(place_of(server.url), timeout=20) as connection:
             connection.sendall(request * 2)
+    for _ in range(100):
+        with socket.create_connection(place_of(server.url), timeout=20) as connection:
+            connection.sendall(request + upgrade(server.url))
     for _ in range(5):
         with open_socket(server.url, {"Origin": server.url}) as connection:
             connection.sendall(text_and_close)

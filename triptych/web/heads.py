@@ -215,6 +215,13 @@ class LimitedHttp(UnreadLimit, HttpToolsProtocol):
             self.cycle.body = bytearray()  # a reference cycle, so the body would be freed much later
 
     def handle_websocket_upgrade(self) -> None:
+        """End a connection that asks for a socket before its answers have ended, as no browser does.
+
+        They would be written whole into memory, and never learn that the connection was lost.
+        """
+        if self.unanswered:
+            self.transport.abort()
+            return
         self._count_for("")  # the gate counts sockets
         self._look_no_more()
         super().handle_websocket_upgrade()
