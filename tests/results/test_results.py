@@ -257,6 +257,24 @@ def test_highlights_of_an_ignored_item_are_left_out(sqlite_engine, make_study):
     assert result == {False: ({}, 0, 0), True: ({"item-1": 1}, 3, 1)}
 
 
+def test_who_gave_no_rating_marked_nothing_that_counts(sqlite_engine, make_study):
+    """A response set aside, and an ignored item without a place, counted as read and left without highlights."""
+    place = {"turn": None, "start": 0, "end": 6, "label": "good", "comment": ""}
+    marks = [{"slot": slot, **place} for slot in "ABC"]
+    ratings = full_answers()["ratings"]
+    with database.writing(sqlite_engine) as session:
+        study, _, people = make_study(session, items=1, annotators=3)
+        submit(session, study, people[0], {"ratings": ratings, "highlights": marks})
+        some = {"ratings": {slot: ratings[slot] for slot in "AB"}, "highlights": marks[:2]}
+        submit(session, study, people[1], some | {"set_aside": {"C": "blank"}})
+        ignored = set_aside(session, study, people[2], "ignore", "empty")
+        state = update(Assignment).where(Assignment.id == ignored.id).values(state=AssignmentState.surplus)
+        session.execute(state)
+        readings = texts.readings_of(session, study, frame_of(session, study), Counted(with_ignored=True))
+    assert len(readings) == 5
+    assert readings["start"].notna().all()
+
+
 def test_an_excluded_annotator_appears_only_in_the_list(filled):
     session, study, _, people = filled
     exclude(session, study, people[0])

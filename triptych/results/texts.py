@@ -15,7 +15,7 @@ from sqlmodel import Session
 from triptych.formats.texts.markdown import Visible, visible
 from triptych.results.frame.counted import counted_items, people_counted
 from triptych.results.frame.highlights import highlights_of
-from triptych.results.frame.loading import membership_of
+from triptych.results.frame.loading import GIVEN_STATE, membership_of
 from triptych.results.frame.model import Counted, Frame, StudyName, name_of
 from triptych.rubric.wording import length_in_words
 from triptych.storage.models import (
@@ -125,7 +125,8 @@ def _counted_texts(session: Session, study: Study) -> Texts:
 def readings_of(session: Session, study: Study, frame: Frame, counted: Counted) -> pd.DataFrame:
     """Who read which text and marked what: the rows of triptych.stats.spans, with columns for system, item and turn.
 
-    One row per highlight; where an annotator marked nothing in a text, one row without a start. Imported quotes that
+    One row per highlight; where an annotator marked nothing in a text, one row without a start. A response that was
+    set aside, or an ignored item, has none. Imported quotes that
     are not in the text are left out. In texts shown as Markdown, visible characters are counted, and a highlight of
     hidden characters alone marks nothing. Responses are included if the rubric has a label for responses, contexts
     (with system -1) if it has a label for contexts.
@@ -141,6 +142,7 @@ def readings_of(session: Session, study: Study, frame: Frame, counted: Counted) 
 def _in_responses(session: Session, study: Study, items: frozenset[str], counted: Counted) -> pd.DataFrame:
     pieces = texts_of(session, study).pieces
     shown = _read_of(study, counted, Slot.candidate_id).join(Slot, Slot.assignment_id == Assignment.id)
+    shown = shown.where(Slot.set_aside.is_(None))
     same_slot = (Slot.assignment_id == Highlight.assignment_id) & (Slot.position == Highlight.position)
     marks = _marks_of(study, Slot.candidate_id).join(Slot, same_slot)
     read = pd.DataFrame(session.execute(shown).all(), columns=["assignment", "candidate", "annotator"])
@@ -240,4 +242,6 @@ def _marks_of(study: Study, text: Any) -> Select[*tuple[Any, ...]]:
 
 
 def _finished(study: Study):
-    return (Assignment.study_id == study.id) & (Assignment.purpose == Purpose.main) & Assignment.state.in_(RATED)
+    """Rated main annotations; an ignored item may be surplus, with a reason."""
+    main = (Assignment.study_id == study.id) & (Assignment.purpose == Purpose.main)
+    return main & GIVEN_STATE.in_(RATED)
