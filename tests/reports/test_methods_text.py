@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -27,7 +28,7 @@ from triptych.results.frame.collection import Planned
 from triptych.results.warnings import findings
 from triptych.storage import database
 from triptych.storage.models import StudyState
-from triptych.study import lifecycle
+from triptych.study import design, lifecycle, plans
 from triptych.study.settings import Overlap, Preregistration, StudySettings, changed, stored
 
 # words of the text: (part, statistic) of which results.csv must hold a number
@@ -211,3 +212,17 @@ def test_the_order_of_items_is_described_as_a_rule(sqlite_engine, overlapping, a
     methods = report_of(sqlite_engine, study).files["methods.txt"].decode()
     assert f"Items with the fewest annotators were assigned first{after}. " in methods
     assert "assigned once" not in methods
+
+
+def test_amended_plans_and_raters_are_reported_with_earlier_ones(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, lead, people = make_study(session, items=3, annotators=4)
+        design.amend(session, study, design.Parts(raters_per_item=4), "More.", lead.pseudonym)
+        plans.store(session, study, plans.propose(session, study), lead.pseudonym, "As agreed.")
+        submit(session, study, people[0])
+    methods = report_of(sqlite_engine, study).files["methods.txt"].decode()
+
+    assert re.search(r"; 4 annotators per item were planned \(3 until [-0-9]+ [0-9:]+ UTC\)\. ", methods)
+    assert re.search(
+        r"Items were assigned according to a plan \(without a plan until [-0-9]+ [0-9:]+ UTC\)\. ", methods
+    )

@@ -167,6 +167,24 @@ class Facts:
 
         return _until(self.amendments, "pay", rate, rate_of(self.pay.pay))
 
+    @property
+    def raters_before(self) -> str:
+        """In brackets, the annotators per item before each amendment that added some."""
+        return _until(self.amendments, "raters_per_item", str, str(self.study.raters_per_item))
+
+    @property
+    def plan_before(self) -> str:
+        """In brackets, whether items were assigned according to a plan before an amendment that stored or ended one."""
+
+        def by_plan(plan: Any) -> str:
+            return _by_plan(bool(plan.get("lines")))
+
+        return _until(self.amendments, "plan", by_plan, _by_plan(self.planned))
+
+
+def _by_plan(planned: bool) -> str:
+    return "according to a plan" if planned else "without a plan"
+
 
 def _until(amendments: Sequence[Amendment], setting: str, in_words: Callable[[Any], str], now: str) -> str:
     """In brackets, what a setting was before each amendment of it; "" where its words never changed."""

@@ -63,7 +63,7 @@ def _design(facts: Facts, analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     systems = f"{rated} of " * (rated < len(facts.outputs)) + counted(len(facts.outputs), "system")
     yield (
         f"{_raters(analysis)} rated responses of {systems} to {_items(facts, analysis, book)}"
-        + ("." if facts.elsewhere else f"; {_planned(facts.study.raters_per_item)} planned.")
+        + ("." if facts.elsewhere else f"; {_planned(facts.study.raters_per_item)} planned{facts.raters_before}.")
     )
     answered = [_asked(result.criterion) for result in analysis.judged if result.n]
     if answered:
@@ -81,10 +81,10 @@ def _design(facts: Facts, analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     yield from languages(facts)
     yield from mark_units(facts)
     if facts.planned:
-        yield "Items were assigned according to a plan."
-    elif facts.study.raters_per_item > 1:
+        yield f"Items were assigned according to a plan{facts.plan_before}."
+    elif facts.study.raters_per_item > 1 or facts.plan_before:
         subset = ", after those of the overlap subset" * (facts.settings.overlap.items > 0)
-        yield f"{ITEM_ORDERS[facts.settings.item_order]}{subset}."
+        yield f"{ITEM_ORDERS[facts.settings.item_order]}{subset}{facts.plan_before}."
     if facts.rubric.training:
         items, before = counted(len(facts.rubric.training), "training item"), facts.before_work
         yield f"{before.who(before.trained).capitalize()} began with {items} with feedback."
