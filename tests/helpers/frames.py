@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from triptych.results.criterion import CriterionResult, criterion_ratings, criterion_result
-from triptych.results.frame.loading import LABELS
+from triptych.results.frame.loading import LABELS, TIMES, WORK
 from triptych.results.frame.model import Counted, Frame
 from triptych.rubric.files import parse_rubric
 from triptych.study.lifecycle import Design
@@ -60,15 +60,16 @@ def make_frame(rubric: str, rows: Sequence[dict[str, Any]] | pd.DataFrame, **par
     ratings["assignment"] = ratings.groupby(["annotator", "item"]).ngroup() if len(ratings) else pd.Series(dtype=int)
     times = datetime(2026, 1, 1, tzinfo=UTC) + pd.to_timedelta(ratings["assignment"].astype(float), unit="min")
     ratings["submitted_at"] = table.get("submitted_at", times)
+    ratings["assigned_at"] = ratings["submitted_at"]
     ratings = ratings.astype(
         {"system": "int32", "position": "int16", "excluded": bool, "missing": bool, "value": float}
     )
-    ratings["submitted_at"] = pd.to_datetime(ratings["submitted_at"], utc=True).astype("datetime64[us, UTC]")
+    for name in TIMES:
+        ratings[name] = pd.to_datetime(ratings[name], utc=True).astype("datetime64[us, UTC]")
     ratings["explanation"] = ratings["explanation"].astype("str")
     for name in LABELS:
         ratings[name] = ratings[name].astype("str").where(ratings[name].notna()).astype("category")
     work = ratings.drop_duplicates("assignment")
-    columns = ["assignment", "annotator", "kind", "item", "state", "excluded", "active_seconds", "submitted_at"]
     frame_name = (next(_numbers), "seed", "then")
     frame = {
         "meta": {},
@@ -79,7 +80,7 @@ def make_frame(rubric: str, rows: Sequence[dict[str, Any]] | pd.DataFrame, **par
         "name": frame_name,
     } | part
     design = Design(parse_rubric(rubric), {})
-    work = work[columns].assign(in_place=work["state"].isin(["submitted", "ignored"])).reset_index(drop=True)
+    work = work[WORK].assign(in_place=work["state"].isin(["submitted", "ignored"])).reset_index(drop=True)
     return Frame(design=design, work=work, ratings=ratings, **frame)
 
 

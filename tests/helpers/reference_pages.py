@@ -42,7 +42,7 @@ TYPES = {
     **dict.fromkeys(WHOLE, "whole number"),
     **dict.fromkeys(NUMBERS, "number"),
     **dict.fromkeys(LISTS, "list of turns"),
-    "submitted_at": "time",
+    **dict.fromkeys(("assigned_at", "submitted_at"), "time"),
     "reasons": "list of keys",
     **dict.fromkeys(("counted", "beside"), "yes or no"),
     **dict.fromkeys(("words", "words_to_read", "characters"), "whole number"),

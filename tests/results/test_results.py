@@ -323,6 +323,21 @@ def test_the_mean_by_position_shows_who_always_likes_the_first(sqlite_engine, ma
     assert positions[0].mean > 1 > 0 > positions[1].mean
 
 
+def test_a_changed_annotation_stays_in_its_order(sqlite_engine, make_study, move_clock):
+    """Changes to the lowest ratings made a change over time where there was none."""
+    with database.writing(sqlite_engine) as session:
+        study, _, people = make_study(session, items=3)
+        done = []
+        for _ in range(3):
+            done.append(submit(session, study, people[0]))
+            move_clock(minutes=1)
+        resubmit(session, people[0], done[0], full_answers(fluency=2))
+        frame = frame_of(session, study)
+    ratings = criterion_ratings(frame, Counted())[0]
+    at = pd.Series(ratings.at, index=frame.ratings["assignment"].to_numpy()[ratings.rows])
+    assert at.sort_values().index.is_monotonic_increasing
+
+
 def test_progress_shows_done_expected_and_time_left(filled):
     session, study, _, people = filled
     set_up = overview(session, study, Counted())

@@ -143,7 +143,7 @@ class Files(StudyNumbers):
     def _ratings(self, variable: Variable, rows: Rows) -> Ratings:
         option = codes(rows, "option", [option.key for option in variable.options], -1)
         missing = column(rows, "missing") == "1"
-        times = np.array([row["submitted_at"].rstrip("Z") for row in rows], dtype="datetime64[us]")
+        times = np.array([row["assigned_at"].rstrip("Z") for row in rows], dtype="datetime64[us]")
         return Ratings(
             variable,
             option_numbers(variable, option, missing) if variable.kind == "choice" else numbers(rows, "value"),

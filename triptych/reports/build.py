@@ -52,6 +52,7 @@ OWN_COLUMNS = {
     "beside": "Whether it is a judge's score, to be compared with the included ratings.",
     "words": "Words in the response; empty if it has no text.",
     "characters": "Length of the text in Unicode code points.",
+    "assigned_at": "When the item was assigned, UTC; the order of an annotator's work, which no change moves.",
     "words_to_read": "Words of the responses, and of the parts of the context that were new to the annotator.",
 }
 Tell = Callable[[float, str], None]

@@ -44,6 +44,7 @@ RATINGS_HEADER = (
     "final_value",
     "final_option",
     "words",
+    "assigned_at",
     "submitted_at",
     "active_seconds",
 )
@@ -57,6 +58,7 @@ ANNOTATIONS_HEADER = (
     "after_unblinding",
     "counted",
     "words_to_read",
+    "assigned_at",
     "submitted_at",
     "active_seconds",
 )
@@ -130,7 +132,8 @@ def _work(row: Any) -> tuple[Cell, ...]:
 
 
 def _time(row: Any) -> tuple[Cell, ...]:
-    return row.submitted_at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"), round(row.active_seconds, 1)
+    times = (at.strftime("%Y-%m-%dT%H:%M:%S.%fZ") for at in (row.assigned_at, row.submitted_at))
+    return *times, round(row.active_seconds, 1)
 
 
 def number_rows(book: Book, sha256: str) -> Iterator[tuple[Cell, ...]]:

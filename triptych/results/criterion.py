@@ -165,7 +165,7 @@ def _ratings(
         reasons=table["reasons"].cat.codes.to_numpy()[rows],
         system=table["system"].to_numpy()[rows],
         position=table["position"].to_numpy()[rows],
-        at=table["submitted_at"].astype("int64").to_numpy()[rows] / 1e6,
+        at=table["assigned_at"].astype("int64").to_numpy()[rows] / 1e6,
         rows=rows,
     )
 

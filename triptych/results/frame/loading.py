@@ -37,7 +37,8 @@ from triptych.storage.models import (
 from triptych.study import lifecycle
 from triptych.study.lifecycle import CriterionRow
 
-WORK = ["assignment", "annotator", "kind", "item", "state", "excluded", "active_seconds", "submitted_at"]
+TIMES = ["assigned_at", "submitted_at"]
+WORK = ["assignment", "annotator", "kind", "item", "state", "excluded", "active_seconds", *TIMES]
 PLACED = "in_place"
 # an ignored item has a reason and no ratings; without a place its state is surplus, but it still counts as ignored
 GIVEN_STATE = case(
@@ -157,7 +158,7 @@ def _typed(rows: Sequence[Any], names: list[str]) -> pd.DataFrame:
     for name in names:
         if name in LABELS:
             typed[name] = pd.Series(columns[name], dtype="str").astype("category")
-        elif name == "submitted_at":
+        elif name in TIMES:
             times = pd.to_datetime(list(columns[name]), utc=True, format="ISO8601")
             typed[name] = pd.Series(times.as_unit("us"))
         else:
@@ -188,6 +189,7 @@ def _work_of(study: Study, purpose: Purpose) -> Select[*tuple[Any, ...]]:
             GIVEN_STATE,
             Membership.excluded_at.is_not(None),
             Assignment.active_seconds,
+            Assignment.reserved_at,
             Assignment.submitted_at,
             and_(Assignment.state.in_(IN_PLACE), takes_places(study)),
         )

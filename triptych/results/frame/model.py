@@ -29,7 +29,8 @@ class Frame:
     """All finished main work of one study, as of one event.
 
     work: one row per assignment: assignment, annotator, kind, item, state (submitted, surplus, ignored, skipped),
-    excluded, active_seconds, submitted_at (UTC), in_place (it fills a place while its annotator is not excluded).
+    excluded, active_seconds, assigned_at, submitted_at (UTC; of the last change), in_place (it fills a place while its
+    annotator is not excluded).
     ratings: one row per rating: the other columns of its work, and system (blind code; 0 about the item), position
     (0, 1, 2; -1 not known or about the item), criterion, value (NaN where an option was chosen or it is missing),
     option, missing, reasons (their keys, joined by commas), explanation. Labels are categories. The order of the

@@ -88,7 +88,8 @@ class Ratings:
     number: the answer as a number, NaN where there is none; option: index of the chosen option in the rubric, -1 where
     the answer is a number or empty; missing: whether the answer is missing; item, annotator: codes of labels; group:
     code of the group of items with related errors, the item's own code where it has no group; system: the system's
-    number, 0 for the item itself; position: -1 where not known; at: time of submission in seconds since 1970.
+    number, 0 for the item itself; position: -1 where not known; at: when the item was assigned, in seconds since 1970,
+    which no later change of the annotation moves.
     """
 
     variable: Variable
