@@ -18,6 +18,7 @@ from helpers.busy import come_in, make_busy
 from helpers.capsules import rebuilt, with_arrivals, with_event, with_log, with_sql
 from helpers.ratings import submit
 from helpers.ratings_import import read
+from helpers.replaced_statements import CANCELLED, TERMINATED, replaced
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join, sure
 from sqlalchemy import Engine, func, select, text
 from sqlmodel import Session
@@ -37,6 +38,7 @@ from triptych.storage import database, events
 from triptych.storage.database import reading, writing
 from triptych.storage.events import EventKind
 from triptych.storage.models import Comment, Event, Login, Membership, Person, Role, Study, StudyState
+from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study import copies, lifecycle
 from triptych.study.duplicate import duplicate
 from triptych.study.persons import Who
@@ -465,6 +467,15 @@ def wait_for_a_lock(engine: Engine, meanwhile: Future[Any]) -> None:
     with reading(engine) as session:
         while not meanwhile.done() and not session.execute(waiting).scalar_one():
             pass
+
+
+@pytest.mark.parametrize("instead", [CANCELLED, TERMINATED], ids=["cancelled", "terminated"])
+def test_a_database_that_stops_answering_refutes_no_study(postgres_engine, journey, instead):
+    lead = lead_of(postgres_engine, "Ada")
+    with replaced(postgres_engine, "snapshot.file", instead), pytest.raises(DatabaseUnavailable):
+        capsule.import_study(journey.file, postgres_engine, lead)
+
+    assert faults(postgres_engine) == {}
 
 
 def test_a_study_arrives_while_an_annotator_submits(postgres_engine, make_study, journey):

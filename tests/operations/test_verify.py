@@ -1,13 +1,17 @@
 """`verify` replays the log and names every row that was changed or removed outside the app."""
 
+import sqlite3
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from helpers.busy import annotated
 from helpers.entry import QUESTIONS, RIGHT, answer_all, open_studies
 from helpers.ratings import assigned, exclude, first_work, resubmit, set_aside, submit, submit_during_a_check
+from helpers.replaced_statements import CANCELLED, LOST_FILE, NOT_GRANTED, TERMINATED, replaced
 from helpers.studies import SMALL_RUBRIC, sure
 from sqlalchemy import select, text
+from sqlalchemy.exc import OperationalError
 from sqlmodel import Session
 
 from triptych import clock
@@ -314,3 +318,59 @@ def test_work_stored_during_the_command_is_no_difference(postgres_engine, make_s
     submit_during_a_check(monkeypatch, postgres_engine, study, who)
 
     assert program.main(["data", "verify"]) == 0, capsys.readouterr().out
+
+
+@pytest.mark.parametrize("part", ["FROM study", "event_detail.rows", "item.meta"])
+@pytest.mark.parametrize(
+    ("instead", "sentence"),
+    [
+        (CANCELLED, "The database does not respond: canceling statement due to user request. More: "),
+        (TERMINATED, "The database does not respond: terminating connection due to administrator command. More: "),
+        (NOT_GRANTED, "Another program is still using the database. Close it, and try again. More: "),
+    ],
+)
+def test_a_database_that_stops_answering_is_no_difference(
+    postgres_engine, make_study, monkeypatch, capsys, part, instead, sentence
+):
+    monkeypatch.setenv("TRIPTYCH_DATABASE_URL", postgres_engine.url.render_as_string(hide_password=False))
+    with writing(postgres_engine) as session:
+        make_study(session)
+    with replaced(postgres_engine, part, instead):
+        code = program.main(["data", "verify"])
+
+    out, complaint = capsys.readouterr()
+    assert (code, out) == (2, "")
+    assert sentence in complaint
+    assert program.main(["data", "verify"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("part", "sentence"),
+    [
+        ("event_detail.rows", "event_detail: rows cannot be read."),
+        ("item.meta", "item: meta cannot be read."),
+    ],
+)
+def test_a_column_postgresql_refuses_to_read_is_named_alone(postgres_engine, make_study, part, sentence):
+    """After the first failed statement it called every column of every table unreadable."""
+    with writing(postgres_engine) as session:
+        study, _, _ = make_study(session)
+    with replaced(postgres_engine, part, LOST_FILE), reading(postgres_engine) as session:
+        verdicts = [verify.verify(session, session.get_one(Study, study.id)) for _ in range(2)]
+
+    assert [verdict.sentence for verdict in verdicts] == [sentence, sentence]
+
+
+def test_a_disk_that_fails_is_no_difference(sqlite_engine, filled, monkeypatch, capsys):
+    failed = sqlite3.OperationalError("disk I/O error")
+    failed.sqlite_errorcode = sqlite3.SQLITE_IOERR_READ
+
+    def read(_chain: Any) -> FoldedStudy:
+        raise OperationalError("SELECT", {}, failed)
+
+    monkeypatch.setattr(verify, "fold", read)
+    code = program.main(["data", "verify"])
+
+    out, complaint = capsys.readouterr()
+    assert (code, out) == (2, "")
+    assert "SQLite cannot use the file. Is its disk full or read-only? (disk I/O error)" in complaint

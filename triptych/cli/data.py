@@ -20,7 +20,7 @@ from triptych.operations import verify as verifying
 from triptych.stats.numbers import counted
 from triptych.storage import database, schema
 from triptych.storage.models import Study
-from triptych.storage.unreadable import UNREADABLE, unreadable
+from triptych.storage.unreadable import UNREADABLE, reading_apart, unreadable
 from triptych.study import lifecycle
 
 COMMAND_LINE = "command line"
@@ -120,7 +120,8 @@ def verify(against: str | None) -> Reply:
     with database.reading(to_read()) as session:
         database.see_one_state(session)
         try:
-            studies = session.scalars(select(Study).order_by(Study.id)).all()
+            with reading_apart(session.connection()):
+                studies = session.scalars(select(Study).order_by(Study.id)).all()
         except UNREADABLE:
             places = list(unreadable(session.connection()))
             if not places:

@@ -252,8 +252,9 @@ def refusal(error: Exception) -> str:
     if code := getattr(getattr(cause, "orig", None), "sqlite_errorcode", None):
         sentence = SENTENCES.get(code & 0xFF, "SQLite cannot use the file. Is its disk full or read-only?")
         return f"{sentence.partition('. W')[0]} ({reason})."
-    advice = "Is it running? Are address, user and password in TRIPTYCH_DATABASE_URL right?"
-    return f"The database does not respond: {reason}. {advice}"
+    is_connected = bool(getattr(getattr(cause, "orig", cause), "sqlstate", None))  # it named its reason
+    advice = "" if is_connected else " Is it running? Are address, user and password in TRIPTYCH_DATABASE_URL right?"
+    return f"The database does not respond: {reason}.{advice}"
 
 
 def schema(engine: Engine, may_make: bool = True) -> Diagnosis:

@@ -56,7 +56,7 @@ from triptych.storage.models import (
     Utc,
 )
 from triptych.storage.rows import DESIGN, TABLES, TAKING_PART, UNPROVED, Row, as_carried, of_study, stored, within
-from triptych.storage.unreadable import UNREADABLE, unreadable
+from triptych.storage.unreadable import UNREADABLE, reading_apart, unreadable
 
 MAX_DIFFERENCES = 1000
 UNFINISHED = {AssignmentState.reserved, AssignmentState.expired}
@@ -112,12 +112,13 @@ class Verdict:
 
 
 def verify(session: Session, study: Study) -> Verdict:
-    """Check the chain and compare every row; names at most `MAX_DIFFERENCES` differences.
+    """Check the chain and compare every row; names at most `MAX_DIFFERENCES` differences. Raises DatabaseUnavailable.
 
     On PostgreSQL, call `database.see_one_state` first: what others store between two queries would be a difference.
     """
     try:
-        folded = fold(events.chain(session, study.id))
+        with reading_apart(session.connection()):
+            folded = fold(events.chain(session, study.id))
     except (BrokenChain, *UNREADABLE) as error:
         is_told = isinstance(error, BrokenChain) and error.__cause__ is None
         broken = str(error) if is_told else next(unreadable(session.connection()), events.UNREADABLE_LOG)
@@ -130,7 +131,8 @@ def verify(session: Session, study: Study) -> Verdict:
 def _readable(session: Session, differences: Iterator[str]) -> Iterator[str]:
     """The differences, up to the first value that cannot be read as its column's type."""
     try:
-        yield from differences
+        with reading_apart(session.connection()):
+            yield from differences
     except UNREADABLE as error:
         places = list(islice(unreadable(session.connection()), MAX_DIFFERENCES))
         yield from places or [f"A stored value cannot be read, so the check ends here ({type(error).__name__})."]

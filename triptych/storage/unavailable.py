@@ -32,7 +32,7 @@ UNREACHABLE, BUSY, FULL, READ_ONLY = (
 )
 COLLIDED = "Somebody changed the same data at the same moment, so nothing was stored. Try it again."
 # by SQLite's code or PostgreSQL's state (out of disk, a read-only transaction, a transaction that could not be
-# serialised, a deadlock)
+# serialised, a deadlock, a lock that was not granted in time)
 SENTENCES: dict[int | str, str] = {
     sqlite3.SQLITE_BUSY: BUSY,
     sqlite3.SQLITE_FULL: FULL,
@@ -41,6 +41,7 @@ SENTENCES: dict[int | str, str] = {
     "25006": READ_ONLY,
     "40001": COLLIDED,
     "40P01": COLLIDED,
+    "55P03": BUSY,
 }
 log = logging.getLogger("triptych.storage.database")
 
@@ -64,19 +65,28 @@ def explained() -> Iterator[None]:
     except DataError as error:
         raise NotAllowed("A character or number in it cannot be stored here. Nothing was stored.") from error
     except (DBAPIError, PoolExhausted, sqlite3.OperationalError) as error:
-        if not is_unavailable(error):
-            raise
-        sentence = SENTENCES.get(_code(error), UNREACHABLE)
-        unavailable = (DatabaseBusy if sentence in (BUSY, COLLIDED) else DatabaseUnavailable)(sentence)
-        log.warning("%s (%s).", str(unavailable).partition(".")[0], type(getattr(error, "orig", error)).__name__)
-        raise unavailable from error
+        refuse_unavailable(error)
+        raise
+
+
+def refuse_unavailable(error: DBAPIError | PoolExhausted | sqlite3.OperationalError) -> None:
+    """Raises DatabaseUnavailable if that is what the error means."""
+    if not is_unavailable(error):
+        return
+    sentence = SENTENCES.get(_code(error), UNREACHABLE)
+    unavailable = (DatabaseBusy if sentence in (BUSY, COLLIDED) else DatabaseUnavailable)(sentence)
+    log.warning("%s (%s).", str(unavailable).partition(".")[0], type(getattr(error, "orig", error)).__name__)
+    raise unavailable from error
 
 
 def _code(error: DBAPIError | PoolExhausted | sqlite3.OperationalError) -> int | str:
-    """SQLite's primary error code or PostgreSQL's SQLSTATE; "" where there is neither."""
+    """SQLite's primary error code, 0 for an error of Python's own, such as a text that is not UTF-8; or PostgreSQL's
+    SQLSTATE, "" if there is none.
+    """
     cause = getattr(error, "orig", error)
-    code = getattr(cause, "sqlite_errorcode", None)
-    return getattr(cause, "sqlstate", None) or "" if code is None else code & 0xFF
+    if isinstance(cause, sqlite3.Error):
+        return getattr(cause, "sqlite_errorcode", 0) & 0xFF
+    return getattr(cause, "sqlstate", None) or ""
 
 
 def is_unavailable(error: DBAPIError | PoolExhausted | sqlite3.OperationalError) -> bool:
@@ -87,6 +97,6 @@ def is_unavailable(error: DBAPIError | PoolExhausted | sqlite3.OperationalError)
     if isinstance(code, int):
         return code in SQLITE_UNAVAILABLE
     # PostgreSQL: no connection at all (no state), connection lost, out of disk or memory, read-only, shutting or
-    # starting up, in conflict with other transactions
+    # starting up, in conflict with other transactions, a lock that was not granted or a statement that was cancelled
     is_lost = not code and isinstance(error, OperationalError)
-    return is_lost or code.startswith(("08", "53", "57P", "25006", "40001", "40P01"))
+    return is_lost or code.startswith(("08", "53", "57P", "25006", "40001", "40P01", "55P03", "57014"))

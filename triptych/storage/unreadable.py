@@ -4,26 +4,43 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import JSON, Column, Connection, Enum, Text, cast, select, type_coerce
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.types import NullType
 
 from triptych.storage import events
 from triptych.storage.models import Utc
 from triptych.storage.rows import TABLES
+from triptych.storage.unavailable import refuse_unavailable
 
 UNREADABLE = (*events.UNREADABLE, SQLAlchemyError)
 
 
+@contextmanager
+def reading_apart(connection: Connection) -> Iterator[None]:
+    """For reads that may fail with one of UNREADABLE: later ones still work, which PostgreSQL allows after a savepoint.
+
+    Raises DatabaseUnavailable, which says nothing about the values.
+    """
+    try:
+        with nullcontext() if connection.dialect.name == "sqlite" else connection.begin_nested():
+            yield
+    except DBAPIError as error:
+        refuse_unavailable(error)
+        raise
+
+
 def unreadable(connection: Connection) -> Iterator[str]:
-    """Values that cannot be read as their column's type, by table, row and column."""
+    """Values that cannot be read as their column's type, by table, row and column. Raises DatabaseUnavailable."""
     for table in TABLES.values():
         for column in table.columns:
             try:
-                yield from _unreadable_in(connection, column)
+                with reading_apart(connection):
+                    yield from _unreadable_in(connection, column)
             except SQLAlchemyError:  # SQLite returns not even the bytes of a text that is invalid UTF-8
                 yield f"{table.name}: {column.name} cannot be read."
 
