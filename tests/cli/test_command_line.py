@@ -28,7 +28,7 @@ from triptych.people import accounts, links, signing_in
 from triptych.people.names import LONGEST_NAME, read_name
 from triptych.storage import database, schema
 from triptych.storage.database import reading, writing
-from triptych.storage.models import Membership, Person, Study, StudyState
+from triptych.storage.models import Event, EventDetail, Membership, Person, Study, StudyState
 from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study import lifecycle
 from triptych.study.settings import settings_of
@@ -492,6 +492,25 @@ def test_an_archive_is_made_of_a_closed_study(run, sqlite_engine, rated, tmp_pat
     assert hashlib.sha256((folder / "SHA256SUMS").read_bytes()).hexdigest() == values["sha256"]
     assert events_of(sqlite_engine) == before + 1
     assert run("data", "verify")[0] == 0
+
+
+def test_names_that_are_not_utf8_are_logged_with_a_replacement(run, sqlite_engine, rated, tmp_path):
+    assert run("data", "backup")[0] == 0
+    given = tmp_path / os.fsdecode(b"old \xff.db")
+    given.write_bytes(backup.listed()[0].path.read_bytes())
+    folder = tmp_path / os.fsdecode(b"archive \xff")
+
+    assert run("data", "restore", str(given))[::2] == (0, "")
+    with writing(sqlite_engine) as session:
+        lifecycle.set_state(session, lifecycle.by_slug(session, rated.slug), StudyState.closed, "L")
+    assert run("study", "archive", rated.slug, str(folder), "--licence", "none")[::2] == (0, "")
+
+    with reading(sqlite_engine) as session:
+        query = select(Event.kind, EventDetail.new).join(EventDetail)
+        details = dict(map(tuple, session.execute(query.where(Event.study_id == rated.id))))
+    assert details["restored from a backup"]["backup"] == "old \ufffd.db"
+    assert details["study archived"]["folder"] == "archive \ufffd"
+    assert (folder / "index.html").is_file()
 
 
 def test_an_archive_that_cannot_be_logged_is_not_written(run, sqlite_engine, rated, tmp_path, monkeypatch):

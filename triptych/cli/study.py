@@ -26,7 +26,7 @@ from triptych.operations.arrival import Arrived
 from triptych.people.names import read_name
 from triptych.rubric.files import parse_rubric
 from triptych.stats.numbers import counted
-from triptych.storage import database, outputs, schema
+from triptych.storage import database, host, outputs, schema
 from triptych.storage.models import Access, Round, Study, StudyState
 from triptych.study import launch, lifecycle, saved_setting
 from triptych.study.persons import Who
@@ -205,9 +205,8 @@ def _archived(
     from triptych.archive import make
 
     database.see_one_state(session)
-    made = make.archive_study(
-        session, lifecycle.by_slug(session, slug), choice, Path(folder).resolve().name, COMMAND_LINE
-    )
+    name = host.logged_name(Path(folder).resolve())
+    made = make.archive_study(session, lifecycle.by_slug(session, slug), choice, name, COMMAND_LINE)
     with for_people():
         return made, prepared.enter_context(outputs.prepared_folder(Path(folder), made.files))
 

@@ -217,7 +217,7 @@ def restore(engine: Engine, source: Path, actor: str, *, alone: bool = False) ->
                 before = _state_before(current, alone)
                 # logged before the database is replaced, so that an interrupted restore is in the log
                 with opened(part) as copy:
-                    again, heads = _note(copy, source.name, before, actor)
+                    again, heads = _note(copy, host.logged_name(source), before, actor)
                 if before.is_lost:  # SQLite may not even open it
                     current.dispose()
                     _exchange(database.sqlite_path(str(engine.url)), part)

@@ -62,6 +62,11 @@ def read_placed(path: Path) -> bytes:
         return file.read(MAX_PLACED) or b""  # None from an empty pipe
 
 
+def logged_name(path: Path) -> str:
+    """A file's name as text for the log; a byte that is not UTF-8 becomes U+FFFD."""
+    return os.fsencode(path.name).decode("utf-8", "replace")
+
+
 @dataclass(frozen=True)
 class RunningAt:
     """A running server: its address for browsers on this computer, its port, and the address it listens on (bound)."""
