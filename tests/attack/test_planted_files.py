@@ -19,6 +19,7 @@ from triptych import clock, settings
 from triptych.cli import main
 from triptych.errors import UnsafeDatabase
 from triptych.operations import backup, move
+from triptych.privacy import erasure, withdrawal
 from triptych.scripting import home as home_of_scripts
 from triptych.storage import database, host, private, schema, traces
 from triptych.storage.models import Study
@@ -236,14 +237,32 @@ def test_a_file_placed_beside_a_backup_holds_no_restore(sqlite_engine, make_stud
         make_study(session)
     given = tmp_path / "given.db"
     given.write_bytes(backup.make(sqlite_engine).path.read_bytes())
-    beside = given.with_name("given.db.json")
+    place_beside(given, placed)
+
+    with pytest.raises(backup.BackupFailed, match="was changed after it was made"):
+        backup.restore(sqlite_engine, given, "command line", alone=True)
+
+
+def place_beside(made: Path, placed: str) -> None:
+    beside = made.with_name(f"{made.name}.json")
+    beside.unlink(missing_ok=True)
     if placed == "pipe":
         os.mkfifo(beside)
     else:
         beside.symlink_to("/dev/zero")
 
-    with pytest.raises(backup.BackupFailed, match="was changed after it was made"):
-        backup.restore(sqlite_engine, given, "command line", alone=True)
+
+@pytest.mark.parametrize("placed", ["pipe", "endless"])
+def test_a_file_beside_a_backup_holds_no_list_of_copies(sqlite_engine, make_study, placed):
+    with database.writing(sqlite_engine) as session:
+        study, lead, (anna, *_) = make_study(session)
+    made = backup.make(sqlite_engine).path
+    place_beside(made, placed)
+    with database.writing(sqlite_engine) as session:
+        withdrawal.withdraw(session, study, anna.pseudonym, lead.pseudonym)
+
+    with database.reading(sqlite_engine) as session:
+        assert [copy.path for copy in erasure.copies(session, study, lead)] == [made]
 
 
 def test_a_journal_that_appears_during_a_restore_deletes_nothing(

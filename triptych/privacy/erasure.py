@@ -26,7 +26,7 @@ from triptych.formats import zips
 from triptych.formats.zips import DAMAGED
 from triptych.people import roster
 from triptych.privacy import scrub, withdrawal
-from triptych.storage import arrivals, database, events, foreign_parts, sqlite_files, traces, wiping, working
+from triptych.storage import arrivals, database, events, foreign_parts, host, sqlite_files, traces, wiping, working
 from triptych.storage.arrivals import StudyArrival
 from triptych.storage.events import DEPARTURES, EventKind
 from triptych.storage.models import (
@@ -197,7 +197,7 @@ def _made_at(path: Path) -> datetime:
     """When the file was last written; for a backup, when it was begun, since it shows the state of that moment."""
     made_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
     with suppress(OSError, ValueError, OverflowError):  # the file next to it may hold anything
-        begun = BACKUP.validate_json(path.with_name(f"{path.name}.json").read_bytes()).made_at
+        begun = BACKUP.validate_json(host.read_placed(path.with_name(f"{path.name}.json"))).made_at
         return min(made_at, begun.astimezone(UTC))
     return made_at
 
