@@ -20,6 +20,7 @@ from bench.server import running_app
 from triptych import clock
 from triptych.annotate import assignments, exclusions
 from triptych.errors import Conflict, NotAllowed, NotFound
+from triptych.operations import backup as backups
 from triptych.operations import verify
 from triptych.people import accounts, joining, links, logins, panels, roster, signing_in, viewers
 from triptych.privacy import erasure, personal_data, withdrawal
@@ -481,6 +482,24 @@ def test_a_dump_begun_before_an_erasure_is_listed(sqlite_engine, make_study):
         assert [(copy.name, copy.holds) for copy in erasure.copies(session, study, lead)] == [
             ("during.dump", (anna.pseudonym,))
         ]
+
+
+def test_a_dump_begun_before_an_erasures_commit_is_listed(sqlite_engine, make_study):
+    """An erasure may wait for a study after its event; a dump that begins meanwhile still contains the person."""
+    with database.writing(sqlite_engine) as session:
+        study, lead, (anna, _) = make_study(session)
+    waiting = backups.make(sqlite_engine)
+    with database.writing(sqlite_engine) as session:
+        erasure.erase(session, study, anna.pseudonym, sure(lead))
+    for name, made in {"waiting": waiting, "stored": backups.make(sqlite_engine)}.items():
+        beside = json.loads(made.path.with_name(f"{made.name}.json").read_text())
+        made.path.with_name(f"{name}.dump").write_bytes(b"PGDMP")
+        later = json.dumps(beside | {"made_at": clock.now().isoformat()})
+        made.path.with_name(f"{name}.dump.json").write_text(later)
+        backups.delete(made)
+
+    with database.reading(sqlite_engine) as session:
+        assert [copy.name for copy in erasure.copies(session, study, lead)] == ["waiting.dump"]
 
 
 def test_a_database_elsewhere_hides_no_copy(sqlite_engine, make_study, tmp_path, monkeypatch):

@@ -121,10 +121,23 @@ class Copy:
 
 
 @dataclass(frozen=True)
+class _Head:
+    """A study's last event in a backup."""
+
+    slug: str
+    number: int
+
+
+@dataclass(frozen=True)
 class _Backup:
     """What is read of the file next to a backup."""
 
     made_at: AwareDatetime
+    studies: tuple[_Head, ...] = ()
+
+    def precedes(self, slug: str, event: Event) -> bool:
+        """Whether it does not have a study's event: an event's time is earlier than its commit, its number is exact."""
+        return self.made_at < event.at or any(head.slug == slug and head.number < event.number for head in self.studies)
 
 
 BACKUP = TypeAdapter(_Backup)
@@ -138,7 +151,7 @@ def copies(session: Session, study: Study, who: Who) -> list[Copy]:
     left = _left(session, study)
     if not left:
         return []
-    in_files = _files_holding(settings.local_folder(), left, _people_here(session, study))
+    in_files = _files_holding(settings.local_folder(), study.slug, left, _people_here(session, study))
     if not roster.leads_everything(session, who.person_id):
         in_files = (replace(copy, place=FOR_ADMINISTRATOR, path=None) for copy in in_files)
     holding = [*in_files, *_reports(session, study, left), *_archives(session, study, left)]
@@ -179,27 +192,27 @@ def _people_here(session: Session, study: Study) -> _PeopleHere:
     return _PeopleHere(nameless, journey, dict(map(tuple, hashes)))
 
 
-def _files_holding(home: Path, left: Mapping[str, Event], here: _PeopleHere) -> Iterator[Copy]:
+def _files_holding(home: Path, slug: str, left: Mapping[str, Event], here: _PeopleHere) -> Iterator[Copy]:
     in_use = database.sqlite_path(settings.database_url())
     # the database may be in another folder, with copies that were made before updates next to it
     files = {*home.glob("*"), *home.glob("backups/**/*"), *in_use.parent.glob(f"{escape(in_use.stem)}-before-*.db*")}
     in_use_too = {in_use, *_journals(in_use)}
     copied = (path for path in files if path.resolve() not in in_use_too and path.is_file())
     for path in sorted(path for path in copied if _is_database(path) or _is_unreadable(path) or _is_archive(path)):
-        made_at = _made_at(path)
-        before = [pseudonym for pseudonym, event in left.items() if made_at < event.at]
+        backup = _backup(path)
+        before = [pseudonym for pseudonym, event in left.items() if backup.precedes(slug, event)]
         holds = tuple(_held(path, left, before, here))
         if holds:
-            yield Copy(path.name, made_at, holds, str(path), path=path)
+            yield Copy(path.name, backup.made_at, holds, str(path), path=path)
 
 
-def _made_at(path: Path) -> datetime:
+def _backup(path: Path) -> _Backup:
     """When the file was last written; for a backup, when it was begun, since it shows the state of that moment."""
     made_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
     with suppress(OSError, ValueError, OverflowError):  # the file next to it may hold anything
-        begun = BACKUP.validate_json(host.read_placed(path.with_name(f"{path.name}.json"))).made_at
-        return min(made_at, begun.astimezone(UTC))
-    return made_at
+        beside = BACKUP.validate_json(host.read_placed(path.with_name(f"{path.name}.json")))
+        return replace(beside, made_at=min(made_at, beside.made_at.astimezone(UTC)))
+    return _Backup(made_at)
 
 
 def _held(path: Path, left: Mapping[str, Event], before: Sequence[str], here: _PeopleHere) -> Iterable[str]:
