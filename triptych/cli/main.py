@@ -23,7 +23,8 @@ EXIT_CODES = {
     0: "Done, or the check found nothing.",
     1: "A check found a problem: `data verify`, `server doctor`. Or the output is a pipe that nobody reads any more.",
     REFUSED: "Refused, with the reason on standard error: wrong arguments, an unreadable file, a rule of the study, a "
-    "database that does not respond. Nothing was stored.",
+    "database that does not respond. Nothing was stored. If the connection to PostgreSQL was lost at the very end, "
+    "the change may be stored nevertheless: check before you repeat the command.",
     BROKEN: "A bug in the program; the message names the stored trace.",
     INTERRUPTED: "Ctrl+C.",
 }

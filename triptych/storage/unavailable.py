@@ -47,7 +47,10 @@ log = logging.getLogger("triptych.storage.database")
 
 
 class DatabaseUnavailable(TriptychError):
-    """The database cannot be reached or cannot store; nothing of this command was stored."""
+    """The database cannot be reached or cannot store.
+
+    Nothing of this command was stored, or all of it if the connection was lost before PostgreSQL confirmed the commit.
+    """
 
 
 class DatabaseBusy(DatabaseUnavailable):
