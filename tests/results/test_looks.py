@@ -190,6 +190,23 @@ def test_a_look_when_everything_is_in_is_not_early(half_done, then, looks):
     assert ("opened results in the app" in numbers.sentence) == bool(looks)
 
 
+@pytest.mark.parametrize("complete", [False, True])
+def test_collection_extended_after_complete_results_is_said(half_done, complete):
+    session, study, lead, people = half_done
+    another = join(session, study, add_person(session, "another"))
+    if complete:
+        rate_all(session, study, people[1])
+    log_look(session, study, 8 if complete else 4, 8, lead.pseudonym)
+    design.amend(session, study, Parts(raters_per_item=3), "more power", lead.pseudonym)
+    for who in (another,) if complete else (people[1], another):
+        rate_all(session, study, who)
+    lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
+    numbers = collected(session, study)
+    assert (numbers.filled, numbers.planned, numbers.looks) == (12, 12, 1)
+    extended = " Collection was extended after complete results had been opened."
+    assert numbers.sentence.endswith(extended) is complete
+
+
 def test_excluding_a_judge_makes_no_earlier_look_early(half_done):
     session, study, lead, people = half_done
     for _ in range(4):

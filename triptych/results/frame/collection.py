@@ -41,7 +41,8 @@ class Planned:
     annotations are not counted here; dropped: planned annotations of those that were taken out when annotations were
     in. looks: (day, pseudonym) of everybody who opened results before the study was closed, or until now. imported: the
     ratings came from elsewhere, without a plan. excluded: who was excluded when the study was closed. complete: those
-    of the looks at which all places were filled, and since when the same annotators count.
+    of the looks at which all places were filled, and since when the same annotators count. extended: whether a look
+    came when all places were filled that there were at the time, and there are more now.
     """
 
     places: int = 0
@@ -52,6 +53,7 @@ class Planned:
     excluded: frozenset[str] = frozenset()
     complete: frozenset[tuple[str, str]] = frozenset()
     dropped: int = 0
+    extended: bool = False
 
 
 def planned_of(session: Session, study: Study) -> Planned:
@@ -79,9 +81,11 @@ def planned_of(session: Session, study: Study) -> Planned:
     begins = [event.number for event in history if event.kind in (EventKind.ratings_imported, EventKind.study_open)]
     imported = bool(begins) and begins[-1] in imports and not imports[begins[-1]].get("stays_open")
     excluded = _excluded(until_closed, imports) if closed else frozenset()
-    complete = _complete(session, study, until_closed, places)
+    then = _values(session, study, [event.number for event in until_closed if _is_look(event)])
+    complete = _complete(session, until_closed, then, places)
+    extended = any(0 < seen.get("planned", 0) <= min(seen["annotations"], places - 1) for seen in then.values())
     left_out = frozenset(retired) - late
-    return Planned(places, left_out, frozenset(looks), closed, imported, excluded, complete, dropped)
+    return Planned(places, left_out, frozenset(looks), closed, imported, excluded, complete, dropped, extended)
 
 
 def _is_look(event: Row[Any]) -> bool:
@@ -92,15 +96,19 @@ def _look(event: Row[Any]) -> tuple[str, str]:
     return f"{event.at:%Y-%m-%d}", event.actor
 
 
-def _complete(session: Session, study: Study, history: list[Row[Any]], places: int) -> frozenset[tuple[str, str]]:
-    """Looks at which as many annotations were in as are planned now, since when the same annotators count."""
+def _complete(
+    session: Session, history: list[Row[Any]], then: Mapping[int, dict[str, Any]], places: int
+) -> frozenset[tuple[str, str]]:
+    """Looks at which as many annotations were in as are planned now, since when the same annotators count.
+
+    then: number of the event of a look → the annotations that were planned and in.
+    """
     changes = {event.number: event.subject for event in history if event.kind in CHANGES_WHO_COUNTS}
     query = select(Person.pseudonym).where(Person.kind == Kind.judge, Person.pseudonym.in_(changes.values()))
     judges = {*session.scalars(query)} if changes else set()
     last = max((number for number, changed in changes.items() if changed not in judges), default=0)
     looks = {event.number: _look(event) for event in history if _is_look(event) and event.number > last}
-    values = _values(session, study, looks)
-    return frozenset(look for number, look in looks.items() if values.get(number, {}).get("annotations", -1) >= places)
+    return frozenset(look for number, look in looks.items() if then.get(number, {}).get("annotations", -1) >= places)
 
 
 def _history(session: Session, study: Study) -> list[Row[Any]]:
@@ -210,3 +218,5 @@ def _sentences(numbers: Collected, planned: Planned, stop_rule: bool) -> Iterato
         days, people = (len({look[part] for look in planned.looks}) for part in (0, 1))
         before = "before collection ended" if not numbers.interim or planned.closed else "so far"
         yield f"{counted(people, 'person', 'people')} opened results in the app on {counted(days, 'day')} {before}."
+    if planned.extended:
+        yield "Collection was extended after complete results had been opened."
