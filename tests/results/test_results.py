@@ -338,6 +338,17 @@ def test_a_changed_annotation_stays_in_its_order(sqlite_engine, make_study, move
     assert at.sort_values().index.is_monotonic_increasing
 
 
+def test_changes_of_earlier_annotations_are_no_pace(sqlite_engine, make_study, move_clock):
+    with database.writing(sqlite_engine) as session:
+        study, _, people = make_study(session, items=4)
+        done = [submit(session, study, people[0]) for _ in range(3)]
+        assert overview(session, study, Counted()).done_at
+        move_clock(days=8)
+        for work in done:
+            resubmit(session, people[0], work, full_answers(fluency=2))
+        assert overview(session, study, Counted()).done_at is None
+
+
 def test_progress_shows_done_expected_and_time_left(filled):
     session, study, _, people = filled
     set_up = overview(session, study, Counted())

@@ -96,18 +96,18 @@ def overview(session: Session, study: Study, counted: Counted) -> Overview:
         surplus=overall.surplus,
         minutes_left=overall.minutes_left(left),
         last_at=overall.last_at,
-        done_at=_done_at(filled["submitted_at"], left),
+        done_at=_done_at(filled["assigned_at"], left),
         annotators=_progress_rows(session, study, frame, counted),
     )
 
 
-def _done_at(filled: pd.Series, left: int) -> datetime | None:
-    """When the last place will be filled; filled: (n,) times at which places were filled; left: open places."""
+def _done_at(assigned: pd.Series, left: int) -> datetime | None:
+    """When the last place will be filled; assigned: (n,) when filled places were assigned; left: open places."""
     now = clock.now()
-    recent = filled[filled > now - PACE]
+    recent = assigned[assigned > now - PACE]
     if not left or len(recent) < MIN_PACE:
         return None
-    spent = now - max(filled.min().to_pydatetime(), now - PACE)
+    spent = now - max(assigned.min().to_pydatetime(), now - PACE)
     return now + min(spent / len(recent) * left, FARTHEST)
 
 
