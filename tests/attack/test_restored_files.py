@@ -22,6 +22,8 @@ from triptych.storage.models import Event, Person, Study
 from triptych.storage.unavailable import DatabaseBusy
 
 ACTOR = "command line"
+# the index's pages then belong to nothing, which SQLite calls damage
+DROP_UNSAFELY = ["PRAGMA writable_schema = 1", "DELETE FROM sqlite_master WHERE name = 'day'"]
 
 
 @pytest.fixture
@@ -41,10 +43,23 @@ def run_on(path: Path, *statements: str) -> None:
             file.execute(statement)
 
 
-def test_a_restore_overwrites_no_file_of_another_program(sqlite_engine, study, tmp_path):
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ["CREATE TABLE measurement (x)"],
+        ["CREATE TABLE event (day)"],
+        ["CREATE VIEW answer AS SELECT 42"],
+        ["CREATE TABLE alembic_version (version_num)", "INSERT INTO alembic_version VALUES ('0a1b2c')"],
+        ["CREATE TABLE run (x)", "CREATE INDEX day ON run (x)", *DROP_UNSAFELY],
+    ],
+)
+def test_a_restore_overwrites_no_file_of_another_program(sqlite_engine, study, tmp_path, statements):
     path = backup.make(sqlite_engine).path
     thesis = tmp_path / "thesis.db"
-    run_on(thesis, "CREATE TABLE measurement (x)", "INSERT INTO measurement VALUES (1)")
+    run_on(thesis, *statements)
+    names = "SELECT name FROM sqlite_master ORDER BY name"
+    with closing(sqlite3.connect(thesis)) as file:
+        before = file.execute(names).fetchall()
     engine = database.open_engine(f"sqlite:///{thesis}")
 
     with pytest.raises(BackupFailed, match=r"thesis\.db holds another program's tables"):
@@ -52,9 +67,8 @@ def test_a_restore_overwrites_no_file_of_another_program(sqlite_engine, study, t
 
     engine.dispose()
     with closing(sqlite3.connect(thesis)) as file:
-        assert file.execute("SELECT name, (SELECT x FROM measurement) FROM sqlite_master").fetchall() == [
-            ("measurement", 1)
-        ]
+        assert file.execute(names).fetchall() == before
+    assert not list(path.parent.glob("damaged-*"))
 
 
 def test_a_database_that_lost_its_version_is_kept(sqlite_engine, study):

@@ -37,6 +37,7 @@ from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study.persons import Certainty, Who
 
 COMPANIONS = ("-shm", "-wal", "-journal")  # endings of the files that SQLite writes next to a database
+OURS = {"study", "event"}  # tables of every version; a file of another program may have one of them
 ENDINGS = {"sqlite": "db", "postgresql": "dump"}
 NO_PG_DUMP = (
     "pg_dump is not installed on this computer, so PostgreSQL cannot be backed up from here. Install PostgreSQL's "
@@ -403,16 +404,17 @@ def _state_before(engine: Engine, alone: bool) -> _Before:
     """
     path = database.sqlite_path(str(engine.url))
     try:
-        if not path.exists() or not (tables := inspect(engine).get_table_names()):
+        if not path.exists() or not (names := _tables_and_views(engine)):
             return _Before()
+        if not names >= OURS:  # damaged or not
+            raise UnsafeDatabase(f"{path} holds another program's tables. Name another file.")
         version = schema.stored_version(engine)
         if version is None:
-            not_ours = f"Nothing was restored: {path} holds another program's tables. Name another file."
-            raise BackupFailed(not_ours) from (DamagedFile() if "event" in tables else None)
+            raise DamagedFile(f"{path} has lost the version of its tables.")
         saved = make(engine, "before-restore")
-    except (BackupFailed, DatabaseError) as error:
+    except (BackupFailed, DatabaseError, DamagedFile) as error:
         # a full disk prevents the backup, but is no reason to replace the database without one
-        if not alone or (_is_whole(path) and not isinstance(error.__cause__, DamagedFile)):
+        if not alone or (_is_whole(path) and DamagedFile not in (type(error), type(error.__cause__))):
             raise
         facts = _lasting_of(path, alone)
         engine.dispose()
@@ -420,6 +422,11 @@ def _state_before(engine: Engine, alone: bool) -> _Before:
     heads = {head.slug: head for head in saved.heads}
     facts = _lasting_in(engine) if version >= schema.HEAD else _lasting_of(saved.path, alone)
     return _Before(saved.path, heads, lasting=facts)
+
+
+def _tables_and_views(engine: Engine) -> set[str]:
+    tables = inspect(engine)
+    return {*tables.get_table_names(), *tables.get_view_names()}
 
 
 def _lasting_of(path: Path, alone: bool) -> Lasting | None:
