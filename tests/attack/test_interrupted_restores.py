@@ -186,8 +186,9 @@ def test_a_damaged_database_is_kept_as_it_is(earlier, stored, damage):
     assert {path.name for path in before.parent.glob("damaged-*")} == {before.name}
 
 
-def test_a_database_that_its_disk_cannot_read_is_kept(earlier, stored, monkeypatch):
-    """It was moved before, which reads nothing of it."""
+@pytest.fixture
+def unreadable(stored, monkeypatch) -> None:
+    """Its disk fails while the file is copied."""
     fill_with_garbage(stored)
     copy = shutil.copyfile
 
@@ -196,11 +197,30 @@ def test_a_database_that_its_disk_cannot_read_is_kept(earlier, stored, monkeypat
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr(shutil, "copyfile", fail)
+
+
+@pytest.mark.usefixtures("unreadable")
+def test_a_database_that_its_disk_cannot_read_is_kept(earlier, stored):
+    """It was moved before, which reads nothing of it."""
     before = restored(stored, earlier).before
 
     assert before
     assert before.read_bytes() == GARBAGE
     assert is_whole(stored)
+
+
+@pytest.mark.usefixtures("unreadable")
+def test_a_file_without_a_second_name_names_the_disk(earlier, stored, monkeypatch):
+    """The reason was "Invalid cross-device link" where the backups are on another disk."""
+
+    def refuse(target: Path, original: Path) -> None:
+        raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    with pytest.raises(backup.BackupFailed, match=r"^Nothing was restored: Input/output error\.$"):
+        restored(stored, earlier)
+
+    assert stored.read_bytes() == GARBAGE
 
 
 def test_no_log_of_a_lost_database_reaches_the_new_one(earlier, stored):

@@ -473,11 +473,14 @@ def _keep(path: Path, is_lost: bool) -> Path:
                 shutil.copyfile(original, part)
                 _secure(part)
                 part.rename(target)
-            except OSError:
+            except OSError as error:
                 if not is_lost:
                     raise
                 # its disk does not read all of it any more, or is full; a second name outlasts the exchange
-                target.hardlink_to(original)
+                try:
+                    target.hardlink_to(original)
+                except OSError:  # the backups are on another disk, or this one has no second names
+                    raise error from None
     return aside
 
 
