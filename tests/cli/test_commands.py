@@ -219,6 +219,17 @@ def test_an_import_lists_what_is_left_out_of_each_file(run, tmp_path):
     assert "ratings.csv: Ignored columns or fields: mood." in json.loads(run(*words, "--json")[1])["problems"]
 
 
+@pytest.mark.parametrize("group", [os.fsdecode(b"caf\xe9"), "a\nb"])
+def test_a_group_with_an_unreadable_name_is_refused(run, tmp_path, group):
+    ratings = tmp_path / "ratings.csv"
+    ratings.write_text("item_id,system,annotator,criterion,value\n1,s,x,good,4\n1,s,y,good,5\n")
+
+    code, _, complaint = run("study", "import-ratings", "L", "T", f"{group}={ratings}", "--write")
+
+    assert code == 2
+    assert complaint.endswith(": a group needs a name in UTF-8, without control characters.\n")
+
+
 def test_an_import_names_what_is_not_read_in_a_folder(run, tmp_path):
     for name in ("anna.csv", "bert.csv.bak", "cleo/cleo.zip", ".git/config", "mine\nyours.xls"):
         (tmp_path / "given" / name).parent.mkdir(parents=True, exist_ok=True)

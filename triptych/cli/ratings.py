@@ -102,6 +102,8 @@ def ratings_in(
     unclear: list[RolesNeeded] = []
     for words, kind in [(words, HUMAN) for words in people] + [(words, JUDGE) for words in judges]:
         group, _, after = words.rpartition("=") if not Path(words).exists() else ("", "", words)
+        if not group.isprintable():
+            raise ImportRefused(f"{group}: a group needs a name in UTF-8, without control characters.")
         paths, others = _files_in(Path(after))
         first = len(read_in)
         for path, name in paths:
