@@ -64,6 +64,13 @@ def test_a_text_of_somebody_else_is_not_read(parsed, engine):
     assert not in_use
 
 
+def test_an_earlier_persons_form_does_not_end_this_login(parsed):
+    """After a 401, a login shares its budget with all logins that ended."""
+    secret, message, _ = parsed
+
+    assert rubrics._rubric(secret, {**message, "form": "of another person"}).status_code == 409
+
+
 def test_a_change_is_not_taken_for_a_look_when_busy(parsed, monkeypatch):
     secret, message, _ = parsed
 

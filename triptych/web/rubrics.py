@@ -10,7 +10,7 @@ from sqlmodel import Session
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from triptych.errors import InvalidAnnotation, SignedOut, TriptychError
+from triptych.errors import InvalidAnnotation, NotAllowed, SignedOut, TriptychError
 from triptych.people import logins
 from triptych.preview import rubric_form
 from triptych.rubric.files import read_sheet, rewritten
@@ -59,7 +59,7 @@ def _asked(session: Session, secret: str | None, body: Any) -> tuple[Who, Study]
     who = logins.signed_in(session, secret)
     study = lifecycle.led_by(session, who, text_of(body, "study"))
     if text_of(body, "form") != stored_name(who.pseudonym, study.slug):
-        raise SignedOut("This form belongs to another person, who is signed out in this browser. Open the page again.")
+        raise NotAllowed("This form belongs to another person, who is signed out in this browser. Open the page again.")
     return who, study
 
 
