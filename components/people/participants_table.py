@@ -21,6 +21,11 @@ STATES = (*Phase, FLAGGED)
 # columns that are left out if nobody has a value
 OPTIONAL = ("Name", "Group", "E-mail", "Panel id", "Pay due", "Consent", "Link until")
 
+DUE_NOTE = (
+    "For every item that they rated or ignored, with checks and repeats, at the pay that was set when it was first "
+    "handed in. Skipped items, training, tests and final values are not counted."
+)
+
 
 def filtered(people: Sequence[Participant], slug: str) -> list[Participant]:
     """The people in the selected state whose code, name, address or group contains the typed text."""
@@ -46,11 +51,11 @@ def _holds(person: Participant, words: str) -> bool:
     return words.strip().casefold() in " ".join(filter(None, texts)).casefold()
 
 
-def table(people: Sequence[Participant], slug: str, asks_consent: bool, currency: str) -> list[Participant]:
+def table(people: Sequence[Participant], slug: str, asks_consent: bool) -> list[Participant]:
     """Draw the people; returns those selected by row or by name."""
     names = {person.pseudonym: person for person in people}
     zone = _zone()
-    columns = _columns(people, zone, currency)
+    columns = _columns(people, zone)
     hidden = {name for name in OPTIONAL if not any(columns[name])} | ({"Consent"} if not asks_consent else set())
     shown = pd.DataFrame({name: cells for name, cells in columns.items() if name not in hidden})
     picked = st.dataframe(
@@ -66,6 +71,7 @@ def table(people: Sequence[Participant], slug: str, asks_consent: bool, currency
             "Progress": PROGRESS,
             "Last seen": st.column_config.DatetimeColumn("Last seen", format="D MMM, HH:mm", timezone=str(zone)),
             "Flags, and why": st.column_config.TextColumn(width="large"),
+            "Pay due": st.column_config.TextColumn(help=DUE_NOTE),
         },
     )
     st.caption(
@@ -88,7 +94,7 @@ def selection_key(people: Sequence[Participant], slug: str) -> str:
     return key_of(f"people-{slug}", [person.pseudonym for person in people])
 
 
-def _columns(people: Sequence[Participant], zone: ZoneInfo, currency: str) -> dict[str, Sequence[object]]:
+def _columns(people: Sequence[Participant], zone: ZoneInfo) -> dict[str, Sequence[object]]:
     members = [person.member for person in people]
     seen = pd.to_datetime([person.seen_at for person in people], utc=True)
     return {
@@ -101,7 +107,7 @@ def _columns(people: Sequence[Participant], zone: ZoneInfo, currency: str) -> di
         "Done": [_done(person) for person in people],
         "Pace": [_minutes(person.seconds) for person in people],
         "Last seen": seen.tz_convert(zone),
-        "Pay due": [money(person.due, currency) if person.due else "" for person in people],
+        "Pay due": [" and ".join(money(due, currency) for currency, due in person.due.items()) for person in people],
         "E-mail": [member.email or "" for member in members],
         "Panel id": [member.panel_id or "" for member in members],
         "Consent": [consent(member) for member in members],

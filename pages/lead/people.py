@@ -72,7 +72,7 @@ if mail_failure:
     state.say(f"The last e-mail about this study was not sent to every lead: {mail_failure}.", "warning")
 st.header("Annotators", anchor=False)
 if people:
-    chosen = table(filtered(people, slug), slug, bool(settings.consent.text), settings.pay.currency)
+    chosen = table(filtered(people, slug), slug, bool(settings.consent.text))
     if chosen and (action := actions(chosen, slug)):
         act(study, action, chosen, who.pseudonym)
         st.rerun()

@@ -5,12 +5,14 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
+from helpers.check_items import check_item
 from helpers.present import present
-from helpers.ratings import append_scores, assigned, set_aside, submit
-from helpers.studies import add_person, join
+from helpers.ratings import append_scores, assigned, resubmit, set_aside, submit
+from helpers.studies import add_person, full_answers, join
 
 from triptych import clock
 from triptych.annotate import exclusions
+from triptych.annotate.progress import of_work
 from triptych.participants.notices import LeadNotice, notices
 from triptych.participants.participant import Participant, Phase, participants
 from triptych.people import invitations, links, logins, roster
@@ -20,6 +22,8 @@ from triptych.results.progress import Overview, overview
 from triptych.results.quality import flags_of
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Login, Role, Study
+from triptych.study.check_items import add_check_items, sorted_out
+from triptych.study.design import Parts, amend
 from triptych.study.settings import changed, stored
 
 
@@ -94,7 +98,7 @@ def test_pay_is_due_for_what_somebody_finished(sqlite_engine, make_study):
         for seconds in (30, 50):
             submit(session, here, anna, seconds=seconds)
     by_name = {person.pseudonym: person for person in seen(sqlite_engine, study)[2]}
-    assert (by_name[anna.pseudonym].due, by_name[ben.pseudonym].due) == (Decimal("0.80"), Decimal("0.00"))
+    assert (by_name[anna.pseudonym].due, by_name[ben.pseudonym].due) == ({"USD": Decimal("0.80")}, {})
     assert (by_name[anna.pseudonym].seconds, by_name[ben.pseudonym].seconds) == (40, None)
 
 
@@ -105,7 +109,43 @@ def test_no_pay_is_due_to_a_judge_model(sqlite_engine, make_study):
         here.settings = stored(changed(here, pay={"per_item": "0.40"}))
         judge = append_scores(session, here, lead, "one-model")
     by_name = {person.pseudonym: person for person in seen(sqlite_engine, study)[2]}
-    assert by_name[judge].due is None
+    assert by_name[judge].due == {}
+
+
+def test_each_item_is_paid_as_when_first_handed_in(engine, make_study):
+    """At the last rate, other amounts would be due; and a change of an item is no second item."""
+    with writing(engine) as session:
+        study, lead, (anna, ben) = make_study(session, items=4)
+        here = session.get_one(Study, study.id)
+        here.settings = stored(changed(here, pay={"per_item": "0.40"}))
+        for who in (anna, ben):
+            submit(session, here, who)
+        for pay in ({"per_item": "0.80"}, {"per_item": "0.30", "currency": "EUR"}):
+            amend(session, here, Parts(settings={"pay": pay}), "Other pay.", lead.pseudonym)
+            work = submit(session, here, ben)
+            resubmit(session, ben, work, full_answers(fluency=2))
+        amend(session, here, Parts(settings={"pay": {"per_item": None}}), "No pay.", lead.pseudonym)
+        resubmit(session, ben, work, full_answers(fluency=3))
+    due = {person.pseudonym: person.due for person in seen(engine, study)[2]}
+    assert due == {
+        anna.pseudonym: {"USD": Decimal("0.40")},
+        ben.pseudonym: {"USD": Decimal("1.20"), "EUR": Decimal("0.30")},
+    }
+
+
+def test_checks_and_repeats_are_paid_like_other_items(engine, make_study):
+    with writing(engine) as session:
+        study, lead, (anna, _) = make_study(session, items=8)
+        here = session.get_one(Study, study.id)
+        checks = {"gold_every": 3, "repeat_percent": 25, "repeats_at_least": 1, "repeat_distance": 2}
+        here.settings = stored(changed(here, pay={"per_item": "0.50"}, checks=checks))
+        add_check_items(session, here, sorted_out([check_item(0, "gold", "fluency = 3")])[1], lead.pseudonym)
+        shown = of_work(session, here, anna).total
+        for _ in range(shown):
+            submit(session, here, anna)
+    row = next(person for person in seen(engine, study)[2] if person.pseudonym == anna.pseudonym)
+    assert (shown, row.done) == (11, 8)
+    assert row.due == {"USD": Decimal("0.50") * shown}
 
 
 def test_a_flag_is_shown_until_its_person_has_stopped(sqlite_engine, make_study):

@@ -13,6 +13,7 @@ from sqlalchemy import case, func, select
 from sqlmodel import Session
 
 from triptych.annotate.reservations import reservation_life
+from triptych.participants.pay_due import pay_due
 from triptych.people.roster import Member
 from triptych.results.frame.model import Frame
 from triptych.results.progress import AnnotatorProgress, Overview
@@ -22,7 +23,6 @@ from triptych.storage.models import (
     Assignment,
     AssignmentState,
     EntryAttempt,
-    Kind,
     Login,
     Membership,
     Origin,
@@ -48,8 +48,8 @@ class Phase(StrEnum):
 class Participant:
     """One annotator. why: the reason why they stopped; flags: sentences about what a lead should check.
 
-    done, total: items; skipped: of those done; seconds: median active time of an item; due: pay for finished items.
-    The last two are None if unknown; nothing is due to a judge model.
+    done, total: items; skipped: of those done; seconds: median active time of an item, None if unknown; due: pay for
+    finished items, by currency.
     """
 
     member: Member
@@ -62,7 +62,7 @@ class Participant:
     total: int
     seconds: float | None
     seen_at: datetime | None
-    due: Decimal | None
+    due: Mapping[str, Decimal]
 
     @property
     def pseudonym(self) -> str:
@@ -99,10 +99,9 @@ def participants(
 ) -> list[Participant]:
     """The annotators among the members, in the order of joining. flags: by pseudonym."""
     settings, signs = settings_of(study), _signs(session, study)
-    rate = settings.pay.per_item
+    due = pay_due(session, study)
     progress = {row.pseudonym: row for row in view.annotators}
     finished = frame.work[frame.work["state"].isin(FINISHED)]
-    items = finished["annotator"].astype(str).value_counts().to_dict()
     timed = finished[finished["active_seconds"] > 0]
     pace = timed["active_seconds"].groupby(timed["annotator"].astype(str)).median().to_dict()
     is_full = view.done >= view.expected > 0
@@ -118,7 +117,7 @@ def participants(
             progress[name].total if name in progress else 0,
             pace.get(name),
             _seen_at(sign, study),
-            None if rate is None or member.kind == Kind.judge else rate * items.get(name, 0),
+            due.get(name, {}),
         )
         for member in members
         if member.role == Role.annotator

@@ -1,0 +1,34 @@
+"""Pay due: each finished item, with checks and repeats, at the pay that was set when it was first handed in."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from decimal import Decimal
+
+from sqlalchemy import func, select
+from sqlmodel import Session
+
+from triptych.annotate.checks import WORK
+from triptych.storage.models import FINISHED, Assignment, Kind, Person, Study, Submission
+from triptych.study import design
+from triptych.study.settings import Pay, settings_of
+
+
+def pay_due(session: Session, study: Study) -> dict[str, dict[str, Decimal]]:
+    """Pseudonym → currency → amount, for people with any pay due; there is none for a judge model."""
+    amended = [amendment for amendment in design.amendments(session, study) if "pay" in amendment.before]
+    pays = [Pay.model_validate(amendment.before["pay"] or {}) for amendment in amended] + [settings_of(study).pay]
+    times = [amendment.at for amendment in amended]
+    paid = (Assignment.study_id == study.id) & Assignment.purpose.in_(WORK)
+    paid &= Assignment.state.in_(FINISHED) & (Person.kind == Kind.human)
+    items = select(Person.pseudonym, func.count()).join(Assignment, Assignment.person_id == Person.id).where(paid)
+    own = select(func.min(Submission.received_at)).where(Submission.assignment_id == Assignment.id)
+    first = func.coalesce(own.scalar_subquery(), Assignment.submitted_at)  # of imported work there is no submission
+    due: dict[str, dict[str, Decimal]] = defaultdict(lambda: defaultdict(Decimal))
+    for pay, since, until in zip(pays, [None, *times], [*times, None], strict=True):
+        if pay.per_item:
+            bounds = [] if since is None else [first >= since]
+            bounds += [] if until is None else [first < until]
+            for name, count in session.execute(items.where(*bounds).group_by(Person.pseudonym)):
+                due[name][pay.currency] += pay.per_item * count
+    return due
