@@ -223,6 +223,26 @@ def test_a_file_without_a_second_name_names_the_disk(earlier, stored, monkeypatc
     assert stored.read_bytes() == GARBAGE
 
 
+def test_a_full_disk_leaves_no_part_of_a_copy(earlier, stored, monkeypatch):
+    """The log was kept, which is copied before its database."""
+    copy = shutil.copyfile
+
+    def fail(source: Path, target: Path) -> None:
+        if target.suffix == ".db":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        copy(source, target)
+
+    monkeypatch.setattr(shutil, "copyfile", fail)
+    with closing(sqlite3.connect(stored, isolation_level=None)) as other:  # holds the log
+        other.execute("INSERT INTO setting VALUES ('note', 'of another program')")
+        other.execute("PRAGMA writable_schema = 1")
+        other.execute("DELETE FROM sqlite_master WHERE name = 'ix_person_identity'")
+        with pytest.raises(backup.BackupFailed, match="No space left on device"):
+            restored(stored, earlier)
+
+    assert not list((stored.parent / "backups").glob("damaged-*"))
+
+
 def test_no_log_of_a_lost_database_reaches_the_new_one(earlier, stored):
     """SQLite would write the log's pages over those of the new file."""
     with closing(sqlite3.connect(stored, isolation_level=None)) as other:  # holds the log

@@ -463,24 +463,24 @@ def _is_whole(path: Path) -> bool:
 def _keep(path: Path, is_lost: bool) -> Path:
     """Copy a damaged database as it is, with SQLite's files next to it, to the folder of backups."""
     aside = folder() / f"damaged-{clock.now():%Y%m%d-%H%M%S-%f}.db"
+    endings = [ending for ending in (*COMPANIONS, "") if _ending(path, ending).exists()]
     with working.folder(aside.parent) as private_folder:
-        for ending in (*COMPANIONS, ""):  # a file with a backup's name is complete
-            original, target = _ending(path, ending), _ending(aside, ending)
-            part = private_folder / target.name
-            if not original.exists():
-                continue
+        parts = {ending: _ending(private_folder / aside.name, ending) for ending in endings}
+        for ending, part in parts.items():
             try:
-                shutil.copyfile(original, part)
+                shutil.copyfile(_ending(path, ending), part)
                 _secure(part)
-                part.rename(target)
             except OSError as error:
                 if not is_lost:
                     raise
                 # its disk does not read all of it any more, or is full; a second name outlasts the exchange
+                part.unlink(missing_ok=True)
                 try:
-                    target.hardlink_to(original)
+                    part.hardlink_to(_ending(path, ending))
                 except OSError:  # the backups are on another disk, or this one has no second names
                     raise error from None
+        for ending, part in parts.items():  # a file with a backup's name is complete
+            part.rename(_ending(aside, ending))
     return aside
 
 
