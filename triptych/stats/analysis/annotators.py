@@ -198,7 +198,7 @@ def effects_of(ratings: Ratings, position: PositionEffect | Undefined) -> Effect
 
 
 def times_known(ratings: Ratings | Pooled) -> bool:
-    """Whether submission times can be ordered; imported annotations may all have the same time."""
+    """Whether an annotator's work has an order in time; imported annotations may all have the same time."""
     people = ratings.annotator.astype(np.int64)
     annotations, moments = (_distinct_pairs(people, column) for column in (ratings.item, ratings.at))
     return 2 * moments > annotations
