@@ -29,7 +29,7 @@ GARBAGE = b"no more a database" * 500
 SEEN_SINCE = {"results opened", "unblinded"}  # kinds of events after the backup
 # Forks a process for each step of a restore that changes files, which ends there, in a data folder of its own.
 SCRIPT = """
-import os, shutil, sys
+import os, shutil, signal, sys
 from itertools import count
 from pathlib import Path
 from triptych.operations import backup
@@ -37,6 +37,7 @@ from triptych.results import texts
 from triptych.results.frame import upkeep
 from triptych.storage import database
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # where the tests run in the background it is ignored
 file, earlier, homes, number = *map(Path, sys.argv[1:4]), int(sys.argv[4])
 EVENTS = {"os.rename", "os.remove", "os.link", "os.truncate", "shutil.copyfile", "sqlite3.connect"}
 

@@ -107,7 +107,7 @@ def test_a_metric_gets_its_own_proposed_criterion(page, visit, lead):
     app.selectbox(key=f"analysis-{slug}").set_value("judges").run()
     (row,) = next(frame.value for frame in app.dataframe if "Its scores" in frame.value).to_dict("records")
     assert (row["Its scores"], row["May stand in"], row["Within items: Kendall"]) == ("fluency (judge)", "–", "-1.00")
-    assert "fluency (judge): Candidates compared within 1 items. No interval below 10 items." in words(app)
+    assert "Within items: Candidates compared within 1 items. No interval below 10 items." in words(app)
     app.selectbox(key=f"more-{slug}").set_value("fluency_judge").run()
     assert "are shown under the other criteria, as a metric" in words(app)
 
