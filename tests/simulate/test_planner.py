@@ -256,3 +256,12 @@ def test_pay_per_hour_follows_pay_per_item_or_floor(sqlite_engine, make_study):
         assert pay_per_hour(study, 90) == 11.0
         study.settings = stored(changed(study, pay={"per_item": Decimal("0.5")}))
         assert pay_per_hour(study, 90) == pytest.approx(20.0)
+
+
+@pytest.mark.parametrize("name", ["low", "high"])
+def test_yes_no_answers_scatter_as_they_can(name):
+    """With a mean of 0.1, differences of annotators who agree on everything have a variance of 0.1 - 0.01."""
+    components = planner.preset(name, PlannedScale(100, True)).components
+    variance = components.item**2 + components.annotator**2 + components.residual**2
+    assert variance > 100**2 * (0.1 - 0.1**2)
+    assert components.residual < 100 * 0.5**0.5

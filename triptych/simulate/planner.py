@@ -20,7 +20,7 @@ from triptych.results.study_analysis import StudyAnalysis, analyse
 from triptych.rubric.model import Criterion
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.columns import present
-from triptych.stats.components import PRESETS, Components, Pilot
+from triptych.stats.components import PRESETS, YES_NO_RESIDUALS, Components, Pilot
 from triptych.stats.intervals import Estimate
 from triptych.stats.numbers import counted
 from triptych.stats.power import (
@@ -118,7 +118,10 @@ class Chances:
 
 def preset(name: str, scale: PlannedScale) -> Basis:
     """The assumptions without a pilot; `name` is low or high variance."""
-    return Basis(f"{name.capitalize()} scatter, as in published studies", PRESETS[name].on_scale(scale.width), scale)
+    components, source = PRESETS[name], "as in published studies"
+    if scale.share:
+        components, source = replace(components, residual=YES_NO_RESIDUALS[name]), "as yes/no answers can have"
+    return Basis(f"{name.capitalize()} scatter, {source}", components.on_scale(scale.width), scale)
 
 
 def in_groups(components: Components) -> Components:
