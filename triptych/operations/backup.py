@@ -204,7 +204,8 @@ def restore(engine: Engine, source: Path, actor: str, *, alone: bool = False) ->
     """
     if engine.dialect.name != "sqlite":
         raise BackupFailed(ON_POSTGRES)
-    from triptych.results import texts  # pandas, which a backup need not wait for
+    # pandas, which a backup need not wait for; before anything is replaced, so that nothing fails after it
+    from triptych.results import texts
     from triptych.results.frame import upkeep
 
     # a separate folder, since upgrading the copy leaves another file next to it

@@ -126,10 +126,9 @@ def readings_of(session: Session, study: Study, frame: Frame, counted: Counted) 
     """Who read which text and marked what: the rows of triptych.stats.spans, with columns for system, item and turn.
 
     One row per highlight; where an annotator marked nothing in a text, one row without a start. A response that was
-    set aside, or an ignored item, has none. Imported quotes that
-    are not in the text are left out. In texts shown as Markdown, visible characters are counted, and a highlight of
-    hidden characters alone marks nothing. Responses are included if the rubric has a label for responses, contexts
-    (with system -1) if it has a label for contexts.
+    set aside, or an ignored item, has none. Imported quotes that are not in the text are left out. In texts shown as
+    Markdown, visible characters are counted, and a highlight of hidden characters alone marks nothing. Responses are
+    included if the rubric has a label for responses, contexts (with system -1) if it has a label for contexts.
     """
     items, rows = counted_items(frame, counted), []
     if frame.rubric.labels_in("candidate"):

@@ -112,6 +112,7 @@ def turn_of(asker: str | int) -> asyncio.Lock:
 
 
 def _note(secret: str, *, ended: bool) -> None:
+    """Remember whether a login has ended, by the answer to its message."""
     _ended.pop(secret, None)
     if ended:
         _ended[secret] = None

@@ -43,7 +43,7 @@ from .ratings import NO_ORDER, Ratings, joined
 
 NO_TIMES = Undefined("Not defined: the times of the annotations are unknown.")
 TOO_FEW = Undefined("Not defined: too few ratings shared with others.")
-NO_SEVERITY = Undefined("Not defined: to pick the best of an item, nobody has to be strict.")
+NO_SEVERITY = Undefined("Not defined: severity does not show in choices of the best.")
 NO_SCALE = Undefined("Not defined: no criterion has a scale of points.")
 WEIGHTS: dict[Level, Weighting] = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic"}
 
