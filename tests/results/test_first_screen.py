@@ -252,7 +252,7 @@ def test_the_next_step_follows_the_study(monkeypatch):
     assert next_step(started, view(3)).sentence.startswith("Carry on: 7 annotations to go.")
     assert next_step(started, view(3, 5)) == next_step(started, view(3, 5))
     assert next_step(started, view(3, 5)).sentence == "Remind annotators: nothing has come in since 2026-03-05."
-    assert next_step(started, view(10)).sentence.startswith("Close the study")
+    assert next_step(started, view(10)).sentence.startswith("Close the study: every item has all its annotations")
     assert next_step(study_in(StudyState.closed), view(10)).sentence.startswith("Unblind")
     assert next_step(study_in(StudyState.closed, NOW), view(10)).place == "Report"
     assert next_step(study_in(StudyState.paused), view(3)).place == "Setup"

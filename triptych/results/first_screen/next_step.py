@@ -32,9 +32,7 @@ def next_step(study: Study, view: Overview) -> NextStep:
         return NextStep("Write it up: the report contains every number, figure and sentence.", "Report")
     left = max(view.expected - view.done, 0)
     if not left:
-        return NextStep(
-            "Close the study: all planned annotations are in, and closing makes the results final.", "Setup"
-        )
+        return NextStep("Close the study: every item has all its annotations, and closing ends collection.", "Setup")
     if study.state == StudyState.paused:
         return NextStep(f"Reopen the study: {counted(left, 'annotation')} are missing.", "Setup")
     if not view.annotators:
