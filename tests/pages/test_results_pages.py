@@ -126,6 +126,16 @@ def test_a_study_without_ratings_says_so_and_shows_no_number(visit, make_study):
     assert not app.get("plotly_chart")
 
 
+def test_a_study_whose_annotations_hold_no_rating_says_so(visit, make_study):
+    with database.writing(web_engine()) as session:
+        optional = SMALL_RUBRIC.replace("    definition:", "    required: false\n    definition:")
+        study, lead, people = make_study(session, items=1, rubric=optional)
+        for who in people:
+            submit(session, study, who, {"ratings": {}})
+    app = visit(lead, "results.py", study=study.slug)
+    assert "None of 2 annotations contains a rating. Read them on Items." in [text.value for text in app.text]
+
+
 def test_a_page_without_remaining_ratings_explains_why(visit, lab):
     study, lead, people = lab
     with database.writing(web_engine()) as session:

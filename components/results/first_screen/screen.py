@@ -164,7 +164,10 @@ def no_rating(board: Board, step: NextStep) -> None:
     left, right = screen_sides()
     with left:
         st.header("There is no rating yet", anchor=False)
-        st.text("Results appear here automatically as soon as the first annotation is in.")
+        if done := board.overview.done:
+            st.text(f"None of {counted(done, 'annotation')} contains a rating. Read them on Items.")
+        else:
+            st.text("Results appear here automatically as soon as the first annotation is in.")
     with right:
         progress(board)
         next_card(step, board.study.slug)
