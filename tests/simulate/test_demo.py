@@ -187,6 +187,16 @@ def test_one_demo_study_is_half_done(loaded):
         assert session.execute(select(func.count()).select_from(Highlight)).scalar_one() > 0
 
 
+def test_simulated_annotators_begin_items_in_the_order_of_their_work(loaded):
+    with database.reading(loaded) as session:
+        main = Assignment.purpose == Purpose.main, Assignment.submitted_at.is_not(None), Study.demo
+        query = select(Assignment.study_id, Assignment.person_id, Assignment.reserved_at).join(Study).where(*main)
+        work = session.execute(query.order_by(*query.selected_columns[:2], Assignment.submitted_at)).all()
+
+        assert work
+        assert work == sorted(work)
+
+
 def test_only_simulated_annotators_work_in_demo_studies(loaded):
     with database.reading(loaded) as session:
         assert set(session.scalars(select(Person.kind))) == {Kind.simulated}

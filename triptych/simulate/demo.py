@@ -64,6 +64,7 @@ DEMO = app_folder() / "data" / "demo"
 LOADED = "demo_loaded"
 ACTOR = "demo"
 NOTHING_TO_ANSWER = "restaurant-05"
+EARLIEST = timedelta(seconds=420)  # how long before its answers an item's start may lie
 
 
 @dataclass(frozen=True)
@@ -214,7 +215,7 @@ class _Crowd:
     def work(self) -> None:
         """Each annotator in turn completes the steps before the first item, rates their share and leaves."""
         for pseudonym, severity in self.demo.people.items():
-            who, done = _enrol(self.session, self.study, pseudonym), 0
+            who, done, self.begun = _enrol(self.session, self.study, pseudonym), 0, clock.now() - EARLIEST
             work = self._arrive(who)
             while done < self.demo.items_each and not isinstance(work, NoItem):
                 self._began_earlier(work)
@@ -240,10 +241,11 @@ class _Crowd:
         return assignments.current(self.session, self.study, who)
 
     def _began_earlier(self, work: Assigned) -> None:
-        """Move the start of an item back by a few minutes of reading time, at most to the start of the entry test."""
+        """Move an item's start back by minutes of reading time, but after the item before and the entry test's start."""
         values: dict[str, Any] = {"origin": Origin.simulated}
         if work.purpose != Purpose.entry_test:
-            values["reserved_at"] = clock.now() - timedelta(seconds=self.rng.randint(240, 420))
+            begun = clock.now() - timedelta(seconds=self.rng.randint(240, EARLIEST.seconds))
+            self.begun = values["reserved_at"] = max(begun, self.begun + timedelta(seconds=1))
         self.session.execute(update(Assignment).where(Assignment.id == work.id).values(values))
         events.record(self.session, work.study_id, EventKind.simulated, events.PROGRAM, assignment_id=work.id)
 
