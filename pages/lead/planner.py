@@ -17,8 +17,8 @@ from triptych.study.settings import settings_of
 
 INTRODUCTION = (
     "How many items and annotators does a study need? Set the difference between two systems that it should show, and "
-    "move the sliders. How much answers scatter and how long they take is estimated from a pilot or, before there is "
-    "one, from published studies."
+    "move the sliders. How much answers scatter and how long they take is estimated from a pilot. Before there is one, "
+    "choose how much they may scatter."
 )
 NO_PILOT = (
     "Ratings of this series do not show how much answers scatter: there are too few yet, or their differences are all "
