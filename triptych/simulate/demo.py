@@ -241,7 +241,7 @@ class _Crowd:
         return assignments.current(self.session, self.study, who)
 
     def _began_earlier(self, work: Assigned) -> None:
-        """Move an item's start back by minutes of reading time, but after the item before and the entry test's start."""
+        """Move an item's start back by minutes, but not before that of the item before it or of the entry test."""
         values: dict[str, Any] = {"origin": Origin.simulated}
         if work.purpose != Purpose.entry_test:
             begun = clock.now() - timedelta(seconds=self.rng.randint(240, EARLIEST.seconds))
