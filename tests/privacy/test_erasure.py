@@ -6,6 +6,8 @@ import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -434,6 +436,23 @@ def test_an_old_zip_of_packed_files_is_listed(sqlite_engine, make_study, name):
 
     assert holds["outer.zip"] == (anna.pseudonym,)
     shutil.rmtree(outer.parent)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such locks")
+def test_listing_copies_leaves_the_locks_of_the_database(sqlite_engine, make_study):
+    """Without them, the next program to read it takes away the index that this process has mapped, which ends it."""
+    in_use = database.sqlite_path(str(sqlite_engine.url))
+    in_use.with_name("second name.db").hardlink_to(in_use)
+    with database.writing(sqlite_engine) as session:
+        study, lead, (anna, _) = make_study(session)
+        erasure.erase(session, study, anna.pseudonym, sure(lead))
+    with database.reading(sqlite_engine) as session:
+        assert erasure.copies(session, study, lead) == []
+        # what SQLite asks for before it makes the index anew: nobody else may have it
+        alone = "import fcntl, sys; fcntl.lockf(open(sys.argv[1], 'r+b'), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 128)"
+        command = [sys.executable, "-c", alone, f"{in_use}-shm"]
+        asked = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert "BlockingIOError" in asked.stderr
 
 
 def test_a_copy_with_its_write_ahead_log_is_listed(sqlite_engine, make_study):

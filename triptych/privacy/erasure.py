@@ -196,14 +196,23 @@ def _files_holding(home: Path, slug: str, left: Mapping[str, Event], here: _Peop
     in_use = database.sqlite_path(settings.database_url())
     # the database may be in another folder, with copies that were made before updates next to it
     files = {*home.glob("*"), *home.glob("backups/**/*"), *in_use.parent.glob(f"{escape(in_use.stem)}-before-*.db*")}
-    in_use_too = {in_use, *_journals(in_use)}
-    copied = (path for path in files if path.resolve() not in in_use_too and path.is_file())
+    # closing one of these, even by another name, ends all of SQLite's locks in this process
+    in_use_too = {*map(_identity, (in_use, *_journals(in_use), in_use.with_name(f"{in_use.name}-shm")))}
+    copied = (path for path in files if path.is_file() and _identity(path) not in in_use_too)
     for path in sorted(path for path in copied if _is_database(path) or _is_unreadable(path) or _is_archive(path)):
         backup = _backup(path)
         before = [pseudonym for pseudonym, event in left.items() if backup.precedes(slug, event)]
         holds = tuple(_held(path, left, before, here))
         if holds:
             yield Copy(path.name, backup.made_at, holds, str(path), path=path)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What all names of a file share; None if there is none."""
+    with suppress(OSError):
+        stat = path.stat()
+        return stat.st_dev, stat.st_ino
+    return None
 
 
 def _backup(path: Path) -> _Backup:
