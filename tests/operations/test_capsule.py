@@ -12,11 +12,11 @@ from helpers.annotations import annotate_with_everything
 from helpers.capsules import rebuilt, with_sql
 from helpers.ratings import append_scores
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, join, sure
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from triptych.errors import Conflict, ImportRefused, NotAllowed, NotFound, UnsafeDatabase
 from triptych.operations import backup, capsule, verify
-from triptych.storage import database, schema
+from triptych.storage import database, schema, wiping
 from triptych.storage.database import reading, writing
 from triptych.storage.models import (
     Assignment,
@@ -29,6 +29,7 @@ from triptych.storage.models import (
     Study,
     StudyState,
 )
+from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study import lifecycle
 
 PASSCODE = "a long passcode 42"
@@ -248,3 +249,20 @@ def test_no_account_or_setting_comes_in_with_a_capsule(packed, elsewhere, tmp_pa
 def test_a_capsule_that_changes_itself_is_refused(packed, elsewhere, tmp_path, put_in):
     with pytest.raises(ImportRefused, match="which this program never creates"):
         capsule.open_capsule(with_sql(packed, tmp_path, put_in), elsewhere, "Dr New", PASSCODE)
+
+
+def test_a_capsule_of_an_unfinished_file_is_not_delivered(origin, monkeypatch):
+    """A full disk: the last close moves nothing from the log into the file, and reports no error."""
+    readers = []
+
+    def with_reader(copy, tables):
+        readers.append(sqlite3.connect(database.sqlite_path(str(copy.url))))
+        readers[0].execute("SELECT 1 FROM study").fetchall()
+        with writing(copy) as session:
+            session.execute(update(Study).values(title="The study"))
+        return []
+
+    monkeypatch.setattr(wiping, "wipe", with_reader)
+    with pytest.raises(DatabaseUnavailable, match="The disk of the database is full"):
+        b"".join(capsule.pieces(*origin))
+    readers[0].close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 import pytest
 from helpers.annotations import annotate_with_everything
 from helpers.studies import SMALL_RUBRIC, join
@@ -29,6 +31,7 @@ from triptych.storage.models import (
     StoredAnswer,
     Study,
 )
+from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study.persons import Who
 
 
@@ -242,3 +245,21 @@ def test_the_command_makes_a_new_file_only(sqlite_engine, filled, tmp_path, caps
     engine.dispose()
     assert program.main(["data", "move", f"sqlite:///{target}"]) == 2
     assert "already exists. Name a new file." in capsys.readouterr().err
+
+
+def test_a_file_that_sqlite_did_not_finish_is_not_delivered(sqlite_engine, filled, tmp_path, monkeypatch):
+    """A full disk: the last close moves nothing from the log into the file, and reports no error."""
+    moving, readers = move.move, []
+
+    def with_reader(source, target, slugs=()):
+        moved = moving(source, target, slugs)
+        readers.append(sqlite3.connect(database.sqlite_path(str(target.url))))
+        readers[0].execute("SELECT 1 FROM study").fetchall()
+        return moved
+
+    monkeypatch.setattr(move, "move", with_reader)
+    with pytest.raises(DatabaseUnavailable, match="The disk of the database is full"):
+        move.move_to_file(sqlite_engine, tmp_path / "moved.db")
+
+    assert not (tmp_path / "moved.db").exists()
+    readers[0].close()

@@ -33,7 +33,7 @@ from triptych.operations.sealed import LARGEST_BYTES, UNREADABLE
 from triptych.people import accounts, passcodes
 from triptych.privacy.scrub import IDENTIFYING
 from triptych.stats.numbers import counted
-from triptych.storage import database, foreign_parts, schema, wiping, working
+from triptych.storage import database, foreign_parts, schema, sqlite_files, wiping, working
 from triptych.storage.models import (
     FailedSignIn,
     Invitation,
@@ -112,6 +112,7 @@ def pieces(engine: Engine, slug: str) -> Iterator[bytes]:
         texts = _extract(engine, path, slug)
         hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
         head = backup.heads_in(path)[0]
+        sqlite_files.refuse_unfinished(path)
         manifest = Manifest(
             format=FORMAT,
             schema_version=schema.HEAD,

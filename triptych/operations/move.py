@@ -42,7 +42,7 @@ from triptych.errors import NotAllowed, NotFound, UnsafeDatabase
 from triptych.operations.backup import opened
 from triptych.people.panels import WITHDRAWN
 from triptych.privacy.scrub import IDENTIFYING
-from triptych.storage import events, outputs, schema, working
+from triptych.storage import events, outputs, schema, sqlite_files, working
 from triptych.storage.models import Access, Base, Kind, Role, Study
 from triptych.storage.rows import owner, within
 from triptych.storage.unavailable import explained
@@ -96,6 +96,7 @@ def move_to_file(source: Engine, file: Path, slugs: Sequence[str] = ()) -> list[
         part = private_folder / file.name
         with opened(part) as target:
             moved = move(source, target, slugs)
+        sqlite_files.refuse_unfinished(part)
         with part.open("rb") as stream:
             outputs.write(file, iter(partial(stream.read, BLOCK), b""))
     return moved
