@@ -32,6 +32,9 @@ const SCALES = {
 };
 const copyOf = (/** @type {any} */ value) => JSON.parse(JSON.stringify(value));
 
+/** The number that a text is, otherwise the text, whose mistake the server names. @param {string} text */
+const numberIn = (text) => (text.trim() === "" || Number.isNaN(Number(text)) ? text : Number(text));
+
 /** A copy of a scale without reasons and comments, for the next criterion. @param {Part} scale @returns {Part} */
 function withoutAsking(scale) {
   const copy = copyOf(scale);
@@ -51,7 +54,6 @@ export function createForm({ schema, rubric, changed }) {
   const open = new Set(["criteria.0"]);
   let drag = "";
 
-  const typed = () => changed(true);
   /**
    * Draws the form again after parts were added, removed or moved.
    * @param {string} [focus] the path of the field to focus
@@ -102,13 +104,28 @@ export function createForm({ schema, rubric, changed }) {
       ...inner,
       field.hint ? h("small", { class: "rb-hint", text: field.hint }) : null);
 
-  /** @param {Field} field @param {string} path @param {string} value @param {(text: string) => void} act */
+  /** @param {Field} field @param {string} path @param {unknown} value @param {(text: string) => void} act */
   function textBox(field, path, value, act, lines = false) {
     const box = lines ? h("textarea", { rows: 3 }) : h("input", { type: "text" });
-    box.value = value;
+    box.value = String(value ?? "");
     box.dataset.rbPath = path;
-    box.addEventListener("input", () => act(box.value));
+    box.addEventListener("input", () => {
+      act(box.value);
+      changed(true);
+    });
     return labelled(field, box);
+  }
+
+  /**
+   * A checkbox with its label.
+   * @param {string} label @param {boolean} isOn @param {(isOn: boolean) => void} act
+   * @param {string | null} [path] @param {string} [hint]
+   */
+  function tickBox(label, isOn, act, path = null, hint = "") {
+    const box = h("input", { type: "checkbox", data: { "rb-path": path } });
+    box.checked = isOn;
+    box.addEventListener("change", () => act(box.checked));
+    return h("label", { class: "rb-tick", title: hint || null }, box, label);
   }
 
   /**
@@ -133,53 +150,33 @@ export function createForm({ schema, rubric, changed }) {
   /** @type {Record<string, (field: Field, at: string, place: Place) => Node>} */
   const controls = {
     line: (field, at, { part, type, path, others }) =>
-      textBox(field, at, String(part[field.key] ?? ""), (text) => {
+      textBox(field, at, part[field.key], (text) => {
         const old = String(part[field.key] ?? "");
         put(part, field, text);
         if (field.key === "title" || (field.key === "text" && type === "Reason")) nameAfter(part, type, old, path, others);
         const name = root.querySelector(`[data-rb-name="${path}"]`);
         if (name && field.key === "title") name.textContent = text || `New ${schema.nouns[type] ?? "part"}`;
         for (const tool of root.querySelectorAll(`[data-rb-of="${path}"]`)) tool.setAttribute("aria-label", `${tool.getAttribute("title")}: ${text}`);
-        typed();
       }),
-    text: (field, at, { part }) => textBox(field, at, String(part[field.key] ?? ""), (text) => {
-      put(part, field, text);
-      typed();
-    }, true),
-    key: (field, at, { part }) => textBox(field, at, String(part[field.key] ?? ""), (text) => {
-      part[field.key] = text;
-      typed();
-    }),
+    text: (field, at, { part }) => textBox(field, at, part[field.key], (text) => put(part, field, text), true),
+    key: (field, at, { part }) => textBox(field, at, part[field.key], (text) => (part[field.key] = text)),
     kind: () => document.createTextNode(""),
-    number: (field, at, { part }) => textBox(field, at, String(part[field.key] ?? field.default ?? ""), (text) => {
-      put(part, field, text.trim() === "" || Number.isNaN(Number(text)) ? text : Number(text));
-      typed();
-    }),
-    value: (field, at, { part }) => textBox(field, at, String(part[field.key] ?? ""), (text) => {
-      part[field.key] = text.trim() === "" || Number.isNaN(Number(text)) ? text : Number(text);
-      typed();
-    }),
-    words: (field, at, { part }) => textBox(field, at, (part[field.key] ?? []).join(", "), (text) => {
-      put(part, field, text.split(",").map((word) => word.trim()).filter(Boolean));
-      typed();
-    }),
+    number: (field, at, { part }) =>
+      textBox(field, at, part[field.key] ?? field.default, (text) => put(part, field, numberIn(text))),
+    value: (field, at, { part }) => textBox(field, at, part[field.key], (text) => (part[field.key] = numberIn(text))),
+    words: (field, at, { part }) => textBox(field, at, (part[field.key] ?? []).join(", "), (text) =>
+      put(part, field, text.split(",").map((word) => word.trim()).filter(Boolean))),
     pairs: (field, at, { part }) => {
       const lines = Object.entries(part[field.key] ?? {}).map(([name, text]) => `${name}: ${text}`);
       return textBox(field, at, lines.join("\n"), (text) => {
         const pairs = text.split("\n").map((line) => line.split(/:(.*)/s)).filter(([name]) => name.trim());
         put(part, field, Object.fromEntries(pairs.map(([name, value = ""]) => [name.trim(), value.trim()])));
-        typed();
       }, true);
     },
-    flag: (field, at, { part }) => {
-      const box = h("input", { type: "checkbox", data: { "rb-path": at } });
-      box.checked = Boolean(part[field.key] ?? field.default);
-      box.addEventListener("change", () => {
-        put(part, field, box.checked);
-        changed(false);
-      });
-      return h("label", { class: "rb-tick", title: field.hint || null }, box, field.label);
-    },
+    flag: (field, at, { part }) => tickBox(field.label, Boolean(part[field.key] ?? field.default), (isOn) => {
+      put(part, field, isOn);
+      changed(false);
+    }, at, field.hint),
     choice: (field, at, { part }) => {
       const shown = field.key in part ? part[field.key] : field.default;
       return selectBox(field, at, field.options, shown, (value) => {
@@ -196,18 +193,15 @@ export function createForm({ schema, rubric, changed }) {
       return selectBox(field, at, options, part[field.key], (value) => (part[field.key] = value));
     },
     ticks: (field, at, { part }) => {
-      const boxes = field.options.map(([value, label]) => {
-        const box = h("input", { type: "checkbox", value });
-        box.checked = (part[field.key] ?? []).includes(value);
-        return [box, h("label", { class: "rb-tick" }, box, label)];
-      });
-      const set = h("fieldset", { class: "rb-ticks", data: { "rb-path": at } }, h("legend", { text: field.label }),
-        ...boxes.map(([, label]) => label), h("small", { class: "rb-hint", text: field.hint }));
-      set.addEventListener("change", () => {
-        put(part, field, field.options.map(([value]) => value).filter((_, n) => /** @type {HTMLInputElement} */ (boxes[n][0]).checked));
+      const chosen = new Set(part[field.key]);
+      const boxes = field.options.map(([value, label]) => tickBox(label, chosen.has(value), (isOn) => {
+        if (isOn) chosen.add(value);
+        else chosen.delete(value);
+        put(part, field, field.options.map(([other]) => other).filter((other) => chosen.has(other)));
         changed(false);
-      });
-      return set;
+      }));
+      return h("fieldset", { class: "rb-ticks", data: { "rb-path": at } }, h("legend", { text: field.label }),
+        boxes, h("small", { class: "rb-hint", text: field.hint }));
     },
     part: (field, at, { part }) => {
       const value = field.key in part ? part[field.key] : copyOf(field.default);
@@ -222,14 +216,11 @@ export function createForm({ schema, rubric, changed }) {
       if (!field.nullable) {
         return h("details", { class: "rb-group", open: open.has(at), data: { "rb-open": at } }, h("summary", { text: field.label }), inner);
       }
-      const box = h("input", { type: "checkbox", data: { "rb-path": at } });
-      box.checked = isOn;
-      box.addEventListener("change", () => {
-        if (!box.checked && field.default === null) delete part[field.key];
-        else part[field.key] = box.checked ? (field.default ?? started(field.of)) : null;
+      const tick = tickBox(field.label, isOn, (next) => {
+        if (!next && field.default === null) delete part[field.key];
+        else part[field.key] = next ? (field.default ?? started(field.of)) : null;
         rebuilt(at);
-      });
-      const tick = h("label", { class: "rb-tick", title: field.hint || null }, box, field.label);
+      }, at, field.hint);
       return isOn ? h("div", { class: "rb-part" }, tick, inner) : tick;
     },
     parts: (field, at, { part }) => list(field, at, part),
@@ -252,15 +243,12 @@ export function createForm({ schema, rubric, changed }) {
     },
     text_or_parts: (field, at, { part }) => {
       const isList = Array.isArray(part[field.key]);
-      const box = h("input", { type: "checkbox" });
-      box.checked = isList;
-      box.addEventListener("change", () => {
-        part[field.key] = box.checked ? [started(field.of)] : "";
-        rebuilt();
-      });
       const place = { part, type: "", path: at, others: [] };
       return h("div", { class: "rb-part" }, (isList ? controls.parts : controls.text)(field, at, place),
-        h("label", { class: "rb-tick" }, box, "In turns"));
+        tickBox("In turns", isList, (inTurns) => {
+          part[field.key] = inTurns ? [started(field.of)] : "";
+          rebuilt();
+        }));
     },
   };
 
