@@ -5,7 +5,7 @@
 import { h } from "../workbench/dom.js";
 import { postTo } from "../workbench/network.js";
 import { workbench } from "../workbench/workbench.js";
-import { createForm } from "./form.js";
+import { button, createForm } from "./form.js";
 import { createHistory } from "./history.js";
 import { createYaml } from "./yaml.js";
 
@@ -24,8 +24,17 @@ const mounted = new WeakMap();
 const style = h("link", { rel: "stylesheet", href: new URL("./builder.css", import.meta.url).href });
 document.head.append(style);
 
-/** @param {string} text @param {string} [kind] */
-const button = (text, kind = "") => h("button", { type: "button", class: `rb-button ${kind}`, text });
+const PLAIN = { class: "rb-button" };
+const QUIET = { class: "rb-button rb-quiet" };
+
+/** Buttons of which one is pressed. @param {string} name @param {string[]} labels @param {(n: number) => void} choose */
+function segments(name, labels, choose) {
+  const tabs = labels.map((label, n) => button(label, { class: "rb-tab", "aria-pressed": String(n === 0) }, () => {
+    for (const [place, tab] of tabs.entries()) tab.setAttribute("aria-pressed", String(place === n));
+    choose(n);
+  }));
+  return h("span", { class: "rb-tabs", role: "group", "aria-label": name }, tabs);
+}
 
 /** @param {HTMLElement} parent @param {Data} data @param {(name: string, value: string) => void} tell */
 function mount(parent, data, tell) {
@@ -47,30 +56,41 @@ function mount(parent, data, tell) {
   const form = createForm({ schema: data, rubric: () => rubric, changed: (isTyping) => send({ text, value: rubric }, isTyping) });
   const yaml = createYaml({ changed: (typed) => send({ text: typed }, true), locked: data.locked });
   const saved = h("span", { class: "rb-saved", role: "status" });
-  const undo = button("Undo", "rb-quiet");
-  const redo = button("Redo", "rb-quiet");
+  const undo = button("Undo", QUIET, () => go(history.undo()));
+  const redo = button("Redo", QUIET, () => go(history.redo()));
   const mistakes = h("ul", { class: "rb-mistakes", "aria-label": "What is to be put right" });
   const notice = h("div", { class: "rb-notice", role: "alert", hidden: true });
   const start = h("select", { "aria-label": "Start from another rubric" },
     h("option", { value: "", text: "Start from …" }), data.sources.map(([key, title]) => h("option", { value: key, text: title })));
   const file = h("input", { type: "file", accept: ".yaml,.yml", "aria-label": "Open a YAML file", class: "rb-file" });
-  const tabs = ["Form", "YAML"].map((label) => h("button", { type: "button", class: "rb-tab", "aria-pressed": String(label === "Form"), text: label }));
-  const widths = ["Screen", "Phone"].map((label) => h("button", { type: "button", class: "rb-tab", "aria-pressed": String(label === "Screen"), text: label }));
-  const download = button("Download YAML", "rb-quiet");
+  const views = segments("View", ["Form", "YAML"], (n) => {
+    fields.hidden = n === 1;
+    yaml.root.hidden = n === 0;
+    listMistakes(listed);
+    yaml.redraw();
+  });
+  const widths = segments("Width", ["Screen", "Phone"], (n) => {
+    isPhone = n === 1;
+    fit();
+  });
+  const download = button("Download YAML", QUIET, () => {
+    const address = URL.createObjectURL(new Blob([text], { type: "application/yaml" }));
+    h("a", { href: address, download: `${data.study}.yaml` }).click();
+    URL.revokeObjectURL(address);
+  });
   const fields = h("fieldset", { class: "rb-fields", disabled: data.locked }, h("legend", { class: "tw-sr", text: "Rubric" }), form.root);
   yaml.root.hidden = true;
   const stage = h("div", { class: "rb-stage" });
   const pane = h("div", { class: "rb-pane" }, stage);
   const root = h("div", { class: "rb" },
     h("div", { class: "rb-bar" },
-      h("span", { class: "rb-tabs", role: "group", "aria-label": "View" }, tabs), undo, redo, saved,
+      views, undo, redo, saved,
       h("span", { class: "rb-gap" }), data.locked ? null : start, data.locked ? null : h("label", { class: "rb-button rb-quiet" }, "Open YAML", file), download),
     notice,
     h("div", { class: "rb-build" },
       h("section", { "aria-label": "Rubric" }, mistakes, fields, yaml.root),
       h("section", { class: "rb-side", "aria-label": "As annotators see it" },
-        h("div", { class: "rb-bar" }, h("h2", { class: "rb-title", text: "As annotators see it" }), h("span", { class: "rb-gap" }),
-          h("span", { class: "rb-tabs", role: "group", "aria-label": "Width" }, widths)),
+        h("div", { class: "rb-bar" }, h("h2", { class: "rb-title", text: "As annotators see it" }), h("span", { class: "rb-gap" }), widths),
         pane)));
 
   // ---- the workbench
@@ -79,6 +99,7 @@ function mount(parent, data, tell) {
   let listed = [];
   let closeStage = () => {};
   let shown = "";
+  let isPhone = false;
 
   /** @param {string | null} view */
   function preview(view) {
@@ -96,7 +117,6 @@ function mount(parent, data, tell) {
   }
 
   function fit() {
-    const isPhone = widths[1].getAttribute("aria-pressed") === "true";
     stage.style.inlineSize = isPhone ? "390px" : "";
     stage.style.setProperty("zoom", isPhone ? "1" : String(Math.min(1, pane.clientWidth / WIDE)));
   }
@@ -117,8 +137,8 @@ function mount(parent, data, tell) {
     form.mark(state.mistakes);
     listMistakes(state.mistakes);
     const time = new Date().toTimeString().slice(0, 5);
-    saved.textContent = data.locked ? "Fixed since launch" : state.stored ? `Saved ${time}` : "Not saved: put right what is listed";
-    saved.dataset.state = state.stored ? "saved" : "waiting";
+    const word = state.stored ? `Saved ${time}` : "Not saved: put right what is listed";
+    showState(state.stored ? "saved" : "waiting", data.locked ? "Fixed since launch" : word);
     undo.disabled = !history.canUndo();
     redo.disabled = !history.canRedo();
     if (!data.locked) sessionStorage.setItem(name, JSON.stringify({ version, text, ...history.stored() }));
@@ -138,11 +158,16 @@ function mount(parent, data, tell) {
 
   /** @param {any} mistake */
   function mistakeLine(mistake) {
-    const go = button(fields.hidden && mistake.line ? `Line ${mistake.line}` : "Show", "rb-quiet");
-    go.addEventListener("click", () => (fields.hidden ? yaml.goTo(mistake.line ?? 1) : form.show(mistake.path)));
-    const cure = mistake.cure && button(`Write “${mistake.cure[1]}”`);
-    cure?.addEventListener("click", () => send({ text: yaml.cured(mistake) }, false));
-    return h("li", {}, go, h("span", {}, h("b", { text: mistake.place ? `${mistake.place}: ` : "" }), mistake.message), cure);
+    const label = fields.hidden && mistake.line ? `Line ${mistake.line}` : "Show";
+    const show = button(label, QUIET, () => (fields.hidden ? yaml.goTo(mistake.line ?? 1) : form.show(mistake.path)));
+    const cure = mistake.cure && button(`Write “${mistake.cure[1]}”`, PLAIN, () => send({ text: yaml.cured(mistake) }, false));
+    return h("li", {}, show, h("span", {}, h("b", { text: mistake.place ? `${mistake.place}: ` : "" }), mistake.message), cure);
+  }
+
+  /** @param {string} state @param {string} label */
+  function showState(state, label) {
+    saved.dataset.state = state;
+    saved.textContent = label;
   }
 
   // ---- messages to the server
@@ -151,8 +176,7 @@ function mount(parent, data, tell) {
   function send(what, isTyping) {
     if (data.locked) return;
     pending = what;
-    saved.textContent = "Saving …";
-    saved.dataset.state = "saving";
+    showState("saving", "Saving …");
     clearTimeout(timer);
     clearTimeout(rest);
     timer = setTimeout(flush, isTyping ? PAUSE_MS : 0);
@@ -182,16 +206,14 @@ function mount(parent, data, tell) {
       return show(answer, Boolean(message.value) || (pending !== null && "value" in pending));
     }
     if (status === 0 || status >= 500 || status === 429) {
-      saved.textContent = "Not saved yet, trying again";
-      saved.dataset.state = "waiting";
+      showState("waiting", "Not saved yet, trying again");
       pending ??= message;
       timer = setTimeout(flush, AGAIN_MS);
       return;
     }
     notice.replaceChildren(answer?.message ?? "The server did not take this.");
     notice.hidden = false;
-    saved.textContent = "Not saved";
-    saved.dataset.state = "waiting";
+    showState("waiting", "Not saved");
   }
 
   /**
@@ -200,13 +222,12 @@ function mount(parent, data, tell) {
    * @param {State} theirs
    */
   function ask(message, theirs) {
-    const [take, keep] = [button("Show their version"), button("Save mine instead")];
-    take.addEventListener("click", () => {
+    const take = button("Show their version", PLAIN, () => {
       notice.hidden = true;
       history.push(theirs.text);
       show(theirs, false);
     });
-    keep.addEventListener("click", () => {
+    const keep = button("Save mine instead", PLAIN, () => {
       version = theirs.version;
       send(message, false);
     });
@@ -220,25 +241,12 @@ function mount(parent, data, tell) {
 
   // ---- events
 
-  undo.addEventListener("click", () => go(history.undo()));
-  redo.addEventListener("click", () => go(history.redo()));
   root.addEventListener("keydown", (event) => {
     const isText = event.target instanceof HTMLTextAreaElement || (event.target instanceof HTMLInputElement && event.target.type === "text");
     if (isText || pane.contains(/** @type {Node} */ (event.target)) || !(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z") return;
     event.preventDefault();
     go(event.shiftKey ? history.redo() : history.undo());
   });
-  tabs.forEach((tab, n) => tab.addEventListener("click", () => {
-    tabs.forEach((other) => other.setAttribute("aria-pressed", String(other === tab)));
-    fields.hidden = n === 1;
-    yaml.root.hidden = n === 0;
-    listMistakes(listed);
-    yaml.redraw();
-  }));
-  widths.forEach((width) => width.addEventListener("click", () => {
-    widths.forEach((other) => other.setAttribute("aria-pressed", String(other === width)));
-    fit();
-  }));
   start.addEventListener("change", () => {
     if (start.value) send({ start: start.value }, false);
     start.value = "";
@@ -247,11 +255,6 @@ function mount(parent, data, tell) {
     const [first] = file.files ?? [];
     if (first) send({ text: await first.text() }, false);
     file.value = "";
-  });
-  download.addEventListener("click", () => {
-    const address = URL.createObjectURL(new Blob([text], { type: "application/yaml" }));
-    h("a", { href: address, download: `${data.study}.yaml` }).click();
-    URL.revokeObjectURL(address);
   });
 
   // ---- start: restores this tab's unsent input

@@ -4,6 +4,7 @@
 import { h } from "../workbench/dom.js";
 import { shortName } from "./history.js";
 
+/** @import { Props } from "../workbench/dom.js" */
 /**
  * @typedef {object} Field
  * @property {string} key
@@ -31,6 +32,13 @@ const SCALES = {
   best: { kind: "best" },
 };
 const copyOf = (/** @type {any} */ value) => JSON.parse(JSON.stringify(value));
+
+/** @param {string} text @param {Props} props @param {() => void} act on a click */
+export function button(text, props, act) {
+  const element = h("button", { type: "button", text, ...props });
+  element.addEventListener("click", act);
+  return element;
+}
 
 /** The number that a text is, otherwise the text, whose mistake the server names. @param {string} text */
 const numberIn = (text) => (text.trim() === "" || Number.isNaN(Number(text)) ? text : Number(text));
@@ -276,8 +284,8 @@ export function createForm({ schema, rubric, changed }) {
     /** @type {Part[]} */
     const parts = part[field.key] ?? field.default ?? [];
     const noun = schema.nouns[field.of] ?? "part";
-    const add = h("button", { type: "button", class: "rb-button", data: { "rb-path": `${at}.add` }, text: `+ Add ${/^[aeiou]/.test(noun) ? "an" : "a"} ${noun}` });
-    add.addEventListener("click", () => {
+    const label = `+ Add ${/^[aeiou]/.test(noun) ? "an" : "a"} ${noun}`;
+    const add = button(label, { class: "rb-button", data: { "rb-path": `${at}.add` } }, () => {
       part[field.key] = [...parts, started(field.of, parts)];
       const path = `${at}.${parts.length}`;
       if (field.of === "Criterion") for (const other of parts.keys()) open.delete(`${at}.${other}`);
@@ -286,34 +294,28 @@ export function createForm({ schema, rubric, changed }) {
     });
     const body = h("div", { class: `rb-list ${ROWS.includes(field.of) ? "rb-rows" : ""}` },
       parts.map((_, n) => listed(field, at, part, parts, n)));
-    const tools = [add, field.of === "Point" ? halves(part, parts) : null, "ask" in Object.fromEntries(schema.form[field.of].map((f) => [f.key, 1])) ? comments(parts) : null];
+    const mayAsk = schema.form[field.of].some(({ key }) => key === "ask");
+    const tools = [add, field.of === "Point" ? halves(part, parts) : null, mayAsk ? comments(parts) : null];
     const name = h("div", { class: "rb-list-name" }, field.label, field.hint ? h("small", { class: "rb-hint", text: field.hint }) : null);
-    const all = h("div", { class: "rb-list-box", role: "group", "aria-label": field.label, data: { "rb-path": at } }, name, body, h("div", { class: "rb-tools" }, tools));
-    return all;
+    return h("div", { class: "rb-list-box", role: "group", "aria-label": field.label, data: { "rb-path": at } }, name, body, h("div", { class: "rb-tools" }, tools));
   }
 
   /** @param {Part} part @param {Part[]} points */
   function halves(part, points) {
-    const button = h("button", { type: "button", class: "rb-button rb-quiet", text: "Half points" });
-    button.addEventListener("click", () => {
+    return button("Half points", { class: "rb-button rb-quiet" }, () => {
       const halved = points.filter(({ value }) => !Number.isInteger(value));
       part.points = halved.length
         ? points.filter(({ value }) => Number.isInteger(value))
         : points.flatMap((point, n) => (n ? [{ value: (points[n - 1].value + point.value) / 2 }, point] : [point]));
       rebuilt();
     });
-    return button;
   }
 
   /** @param {Part[]} parts */
-  function comments(parts) {
-    const button = h("button", { type: "button", class: "rb-button rb-quiet", text: "Optional comment at each" });
-    button.addEventListener("click", () => {
-      for (const part of parts) part.ask ??= { free_text: "optional" };
-      rebuilt();
-    });
-    return button;
-  }
+  const comments = (parts) => button("Optional comment at each", { class: "rb-button rb-quiet" }, () => {
+    for (const part of parts) part.ask ??= { free_text: "optional" };
+    rebuilt();
+  });
 
   /** @param {Field} field @param {string} at @param {Part} part @param {Part[]} parts @param {number} n */
   function listed(field, at, part, parts, n) {
@@ -332,14 +334,10 @@ export function createForm({ schema, rubric, changed }) {
       keep(next, `${at}.${to}.up`);
     };
     /** @param {string} name @param {string} sign @param {boolean} isOff @param {() => void} act */
-    const tool = (name, sign, isOff, act) => {
-      const button = h("button", {
-        type: "button", class: name === "Copy" ? "rb-icon rb-copy" : "rb-icon", title: name, "aria-label": `${name}: ${label}`, disabled: isOff, text: sign,
-        data: { "rb-of": path, "rb-path": name === "Move up" ? `${path}.up` : null },
-      });
-      button.addEventListener("click", act);
-      return button;
-    };
+    const tool = (name, sign, isOff, act) => button(sign, {
+      class: name === "Copy" ? "rb-icon rb-copy" : "rb-icon", title: name, "aria-label": `${name}: ${label}`, disabled: isOff,
+      data: { "rb-of": path, "rb-path": name === "Move up" ? `${path}.up` : null },
+    }, act);
     const tools = h("span", { class: "rb-item-tools" },
       tool("Move up", "↑", n === 0, () => move(n - 1)),
       tool("Move down", "↓", n === parts.length - 1, () => move(n + 1)),
@@ -353,8 +351,8 @@ export function createForm({ schema, rubric, changed }) {
     const fields = () => fieldsOf(field.of, parts[n], path, parts);
     if (ROWS.includes(field.of)) return h("div", { class: "rb-row", data: { "rb-path": path } }, fields(), tools);
     const isOpen = open.has(path);
-    const name = h("button", { type: "button", class: "rb-name", "aria-expanded": String(isOpen), data: { "rb-name": path, "rb-path": path }, text: parts[n].title || parts[n].key || `${noun} ${n + 1}` });
-    name.addEventListener("click", () => {
+    const title = parts[n].title || parts[n].key || `${noun} ${n + 1}`;
+    const name = button(title, { class: "rb-name", "aria-expanded": String(isOpen), data: { "rb-name": path, "rb-path": path } }, () => {
       if (!open.delete(path)) open.add(path);
       draw();
       goTo(path);
