@@ -151,11 +151,11 @@ export function createBoard({ item, uid, feedback }) {
 
     /** Updates the answer of a folded row. @param {Question} question */
     syncAnswer(question) {
-      const { answers, view } = item();
+      const { answers } = item();
       const line = answerTexts.get(question.id);
       if (!line) return;
       const text = answerText(question.criterion.scale, answers.rating(question.slot, question.criterion.key));
-      const lacks = text !== "" && problemOf(answers, question, view.rubric.explanation) !== "";
+      const lacks = text !== "" && problemOf(item(), question) !== "";
       const badge = alone || question.slot === "item" ? "" : `${question.slot} `;
       write(line, badge + (lacks ? _("{answer}, reason missing", { answer: text }) : text || "–"));
       line.classList.toggle("tw-lacks", lacks);

@@ -104,12 +104,11 @@ export function createDrawing({ root, uid, item, tools, boxes, onRefill, onLaid,
     const { answers, view, readOnly } = item();
     const fieldset = page.fieldsets.get(question.id);
     if (!fieldset) return;
-    const limits = view.rubric.explanation;
-    syncQuestion(fieldset, question, answers, limits);
+    syncQuestion(fieldset, question, answers, view.rubric.explanation);
     board.syncAnswer(question);
     if (readOnly) fieldset.disabled = true;
     const { classList } = fieldset;
-    if (classList.contains("tw-problem") && !problemOf(answers, question, limits)) classList.remove("tw-problem");
+    if (classList.contains("tw-problem") && !problemOf(item(), question)) classList.remove("tw-problem");
   }
 
   function syncAside() {
@@ -134,11 +133,10 @@ export function createDrawing({ root, uid, item, tools, boxes, onRefill, onLaid,
   }
 
   function syncCounts() {
-    const { answers, questions, view } = item();
+    const { answers, questions } = item();
     const required = questions.filter(({ slot, criterion }) => criterion.required && !answers.isSetAside(slot));
     const done = required.filter((question) => isAnswered(answers, question)).length;
-    const lacking = questions.filter((question) => isAnswered(answers, question) && !answers.isSetAside(question.slot)
-      && problemOf(answers, question, view.rubric.explanation)).length;
+    const lacking = questions.filter((question) => isAnswered(answers, question) && problemOf(item(), question)).length;
     const counted = _("{done} of {total} answered", { done, total: required.length });
     const line = find(page.foot, "[data-tw-answered]");
     if (line) {

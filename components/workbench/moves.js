@@ -112,11 +112,11 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
    * @param {Question} question
    */
   function nextAfter(question) {
-    const { answers, view } = item();
+    const { answers } = item();
     const order = questionsInOrder().filter((other) => !inTurn() || isShown(other));
     const place = order.indexOf(question);
     return [...order.slice(place + 1), ...order.slice(0, place)].find((other) =>
-      !isAnswered(answers, other) || problemOf(answers, other, view.rubric.explanation));
+      !isAnswered(answers, other) || problemOf(item(), other));
   }
 
   /** After a click: goes to the next question if it would otherwise not be visible. @param {Question} question */
@@ -156,15 +156,14 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
     const { board } = page();
     syncNumbers();
     if (!inSteps()) return;
-    const { view, answers } = item();
-    const complete = steps.map((slot) => isComplete(view, answers, slot));
+    const complete = steps.map((slot) => isComplete(item(), slot));
     const next = find(board, ".tw-next");
     if (next) {
       const slot = steps[step + 1];
       next.hidden = !slot;
       next.dataset.twStep = String(step + 1);
       next.classList.toggle("tw-ready", complete[step]);
-      write(next, _("Next: {name} →", { name: slot ? stepName(slot, nounOf(view.rubric)) : "" }));
+      write(next, _("Next: {name} →", { name: slot ? stepName(slot, nounOf(item().view.rubric)) : "" }));
     }
     for (const tab of all(board, ".tw-tab")) {
       const place = Number(tab.dataset.twStep);
@@ -178,11 +177,11 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
   /** On a phone: marks the buttons of complete questions. */
   function syncNumbers() {
     if (root.dataset.layout !== "phone") return;
-    const { answers, questions, view } = item();
+    const { questions } = item();
     for (const number of all(page().board, ".tw-number")) {
       const own = questions.filter((question) => question.criterion.key === number.dataset.twFold
         && (question.slot === steps[step] || question.slot === "item"));
-      number.classList.toggle("tw-done", own.every((question) => !problemOf(answers, question, view.rubric.explanation)));
+      number.classList.toggle("tw-done", own.every((question) => !problemOf(item(), question)));
     }
   }
 
@@ -194,9 +193,9 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
 
     /** Another item: starts at the first unanswered question and the first incomplete response. */
     start() {
-      const { view, answers, questions, readOnly } = item();
+      const { view, questions, readOnly } = item();
       steps = stepsOf(view);
-      const first = steps.findIndex((slot) => !isComplete(view, answers, slot));
+      const first = steps.findIndex((slot) => !isComplete(item(), slot));
       opened = first < 0 ? steps.length - 1 : first;
       awaited = null;
       reasoning = null;
@@ -233,9 +232,9 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
 
     /** A folded row or its number was clicked: goes to its first incomplete question. @param {string} key */
     unfold(key) {
-      const { answers, questions, view } = item();
+      const { questions } = item();
       const own = questions.filter((question) => question.criterion.key === key && (question.slot === "item" || isShown(question)));
-      const asked = own.find((question) => problemOf(answers, question, view.rubric.explanation)) ?? own[0];
+      const asked = own.find((question) => problemOf(item(), question)) ?? own[0];
       if (asked) goTo(asked.id);
     },
 
@@ -244,8 +243,7 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
      * @param {Question} question
      */
     goOn(question) {
-      const { answers, view } = item();
-      if (problemOf(answers, question, view.rubric.explanation)) {
+      if (problemOf(item(), question)) {
         const fieldset = page().fieldsets.get(question.id);
         if (fieldset) revealRow(fieldset);
       } else if (isFolded() || (inSteps() && !inTurn())) followUp(question);
@@ -269,9 +267,9 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
 
     /** An answer was given by key: goes on, unless it asks for a reason. @param {Question} question */
     toNextUnanswered(question) {
-      const { answers, view } = item();
+      const { answers } = item();
       const fieldset = page().fieldsets.get(question.id);
-      if (fieldset && isAnswered(answers, question) && problemOf(answers, question, view.rubric.explanation)) {
+      if (fieldset && isAnswered(answers, question) && problemOf(item(), question)) {
         reasoning = answers.asked(question.slot, question.criterion)?.reasons.length ? question.id : null;
         return goTo(question.id);
       }
@@ -307,11 +305,11 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
     },
 
     focusExplanation() {
-      const { answers, question, view } = item();
+      const { question } = item();
       const boxes = all(root, "[data-tw-question] .tw-ask:not([hidden])").filter((box) => box.offsetParent);
       const open = boxes.filter((box) => {
         const asked = question(box.parentElement?.dataset.twQuestion ?? "");
-        return asked && problemOf(answers, asked, view.rubric.explanation);
+        return asked && problemOf(item(), asked);
       });
       const box = open.at(-1) ?? boxes.at(-1);
       if (box) find(box, "input, textarea")?.focus();
@@ -328,10 +326,10 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
      * @param {number} next
      */
     askStep(next) {
-      const { view, answers } = item();
+      const { view } = item();
       const blocked = inTurn() && next > opened
-        ? steps.slice(0, next).find((slot) => !isComplete(view, answers, slot)) : undefined;
-      if (blocked) return showProblems(problems(view, answers).filter(({ slot }) => slot === blocked));
+        ? steps.slice(0, next).find((slot) => !isComplete(item(), slot)) : undefined;
+      if (blocked) return showProblems(problems(item()).filter(({ slot }) => slot === blocked));
       hideProblems();
       const candidate = view.item.candidates[next];
       if (candidate && !isSent(candidate)) {

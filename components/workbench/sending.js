@@ -106,7 +106,7 @@ export function createSending({
   /** The problems in display order: by row, or by response if one is shown at a time. */
   function missing() {
     const places = [...page().fieldsets.keys()];
-    const list = problems(item().view, item().answers);
+    const list = problems(item());
     return root.dataset.layout !== "dock" ? list : list.sort((a, b) => places.indexOf(a.id) - places.indexOf(b.id));
   }
 

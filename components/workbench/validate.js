@@ -6,6 +6,7 @@ import { lengthInWords } from "./textpoints.js";
 
 /** @import { Answers } from "./answers.js" */
 /** @import { Criterion, Limits, Problem, Question, View } from "./types.js" */
+/** @typedef {{ view: View, answers: Answers }} Answering an item and the answers to it */
 
 /** All questions of a view in the order of reading. @param {View} view @returns {Question[]} */
 export function questionsOf({ rubric, item }) {
@@ -44,27 +45,21 @@ function explanationProblem(answers, { slot, criterion }, limits) {
 
 /**
  * The problem of one question; "" if it is complete or may stay unanswered.
- * @param {Answers} answers @param {Question} question @param {Limits} limits
+ * @param {Answering} item @param {Question} question
  */
-export function problemOf(answers, question, limits) {
+export function problemOf({ view, answers }, question) {
   if (answers.isSetAside(question.slot)) return "";
-  if (isAnswered(answers, question)) return explanationProblem(answers, question, limits);
+  if (isAnswered(answers, question)) return explanationProblem(answers, question, view.rubric.explanation);
   return question.criterion.required ? _("is not answered") : "";
 }
 
-/**
- * All problems that prevent a submit, in reading order.
- * @param {View} view @param {Answers} answers @returns {Problem[]}
- */
-export function problems(view, answers) {
-  return questionsOf(view).flatMap((question) => {
-    const problem = problemOf(answers, question, view.rubric.explanation);
+/** All problems that prevent a submit, in reading order. @param {Answering} item @returns {Problem[]} */
+export function problems(item) {
+  return questionsOf(item.view).flatMap((question) => {
+    const problem = problemOf(item, question);
     return problem ? [{ ...question, problem }] : [];
   });
 }
 
-/**
- * Whether all questions of one response, or about the item, are complete.
- * @param {View} view @param {Answers} answers @param {string} slot
- */
-export const isComplete = (view, answers, slot) => !problems(view, answers).some((problem) => problem.slot === slot);
+/** Whether all questions of one response, or about the item, are complete. @param {Answering} item @param {string} slot */
+export const isComplete = (item, slot) => !problems(item).some((problem) => problem.slot === slot);

@@ -282,26 +282,26 @@ test("random selections grow to the nearest ends of words, and quote the raw tex
 test("a response that is set aside has no missing answers", () => {
   const view = views.reviews();
   const answers = createAnswers(null);
-  assert.equal(problems(view, answers).length, 15);
+  assert.equal(problems({ view, answers }).length, 15);
   answers.put(["set_aside", "B"], "unsuitable", "set aside");
-  assert.equal(problems(view, answers).length, 10);
-  assert.ok(isComplete(view, answers, "B"));
+  assert.equal(problems({ view, answers }).length, 10);
+  assert.ok(isComplete({ view, answers }, "B"));
 });
 
 test("zero is an answer", () => {
   const view = views.conversation();
   const answers = createAnswers({ ratings: { A: { fluency: 0 } } });
-  assert.ok(!problems(view, answers).some(({ id }) => id === "A:fluency"));
+  assert.ok(!problems({ view, answers }).some(({ id }) => id === "A:fluency"));
 });
 
 test("an optional question may stay empty", () => {
-  assert.ok(!problems(views.conversation(), createAnswers(null)).some(({ id }) => id === "A:effort"));
+  assert.ok(!problems({ view: views.conversation(), answers: createAnswers(null) }).some(({ id }) => id === "A:effort"));
 });
 
 test("an explanation needs its reason and its number of words", () => {
   const view = views.dialogue();
   const answers = createAnswers(null);
-  const about = () => problems(view, answers).find(({ id }) => id === "A:appropriate")?.problem;
+  const about = () => problems({ view, answers }).find(({ id }) => id === "A:appropriate")?.problem;
   answers.rate("A", "appropriate", "no", "a");
   assert.equal(about(), "needs a reason or a few words");
   answers.setText("A", "appropriate", "no", "too short");
@@ -319,9 +319,9 @@ test("an explanation needs its reason and its number of words", () => {
 
 test("best needs a response unless none of them is an answer", () => {
   const strict = views.dialogue();
-  assert.ok(problems(strict, createAnswers({ ratings: { item: { best: [] } } })).some(({ id }) => id === "item:best"));
+  assert.ok(problems({ view: strict, answers: createAnswers({ ratings: { item: { best: [] } } }) }).some(({ id }) => id === "item:best"));
   const lenient = views.succession();
-  assert.ok(!problems(lenient, createAnswers({ ratings: { item: { best: [] } } })).some(({ id }) => id === "item:best"));
+  assert.ok(!problems({ view: lenient, answers: createAnswers({ ratings: { item: { best: [] } } }) }).some(({ id }) => id === "item:best"));
 });
 
 test("digits are read from the key or, without Shift, from its place", () => {
