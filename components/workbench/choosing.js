@@ -2,19 +2,15 @@
 
 import { h, words } from "./dom.js";
 import { _ } from "./language.js";
-import { optionsOf } from "./scale.js";
+import { answerText } from "./question.js";
 
 /** @import { Item } from "./item.js" */
 /** @import { Draft, Scale, Value } from "./types.js" */
 /** @typedef {{ name: string, here: string, there: string }} Difference */
 
 /** @param {Scale} scale @param {Value} value */
-function inWords(scale, value) {
-  if (value === undefined) return "–";
-  if (Array.isArray(value)) return value.join(", ") || _("none of them");
-  const title = optionsOf(scale).find((option) => option.value === value)?.title ?? "";
-  return scale.kind === "choice" ? title || String(value) : [value, title].filter((word) => word !== "").join(" ");
-}
+const inWords = (scale, value) =>
+  (Array.isArray(value) && !value.length ? _("none of them") : answerText(scale, value) || "–");
 
 /** @param {unknown} value */
 const isSet = (value) => Boolean(value) && JSON.stringify(value) !== "{}" && JSON.stringify(value) !== "[]";
