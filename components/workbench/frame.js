@@ -135,51 +135,30 @@ export function buildFoot({ rubric: { skip, ignore_item: ignore }, work, item, f
       primary(done ? _("Submit changes") : _("Submit"), { data: { "tw-submit": "1" }, title: "Ctrl+Enter" })));
 }
 
-/** @param {Element} frame what scrolls */
-const topOf = (frame) => (frame === document.scrollingElement ? 0 : frame.getBoundingClientRect().top);
-
 /**
- * The margins of a surface that sticky parts and scrolling must respect.
+ * The room that a surface has in the window.
  * @param {{ root: HTMLElement, page: () => Page, onResize: () => void }} needs
  */
 export function createRoom({ root, page, onResize }) {
-  let margin = 0;
   const observer = new ResizeObserver(() => {
     measure();
     onResize();
   });
 
   function measure() {
-    const { head, foot } = page();
-    const frame = scroller(root);
-    const top = barHeight(frame);
-    // the head sticks below that bar; without this margin it would cover the first lines
-    margin = Math.max(0, Math.round(top - offset(frame) + margin));
-    root.style.marginBlockStart = `${margin}px`;
-    const sizes = { head: top + head.offsetHeight, foot: foot.offsetHeight, room: height(frame) };
-    for (const [name, pixels] of Object.entries(sizes)) root.style.setProperty(`--tw-${name}`, `${pixels}px`);
+    root.style.setProperty("--tw-foot", `${page().foot.offsetHeight}px`);
+    root.style.setProperty("--tw-room", `${height()}px`);
   }
 
-  /**
-   * The height from the surface's top to the window's end, so that Submit stays in its place from item to item.
-   * @param {Element} frame
-   */
-  function height(frame) {
-    let room = frame.clientHeight - offset(frame);
+  /** The height from the surface's top to the window's end, so that Submit stays in its place from item to item. */
+  function height() {
+    const frame = scroller(root);
+    const top = frame === document.scrollingElement ? 0 : frame.getBoundingClientRect().top;
+    let room = frame.clientHeight - (root.getBoundingClientRect().top + frame.scrollTop - top);
     for (let node = root.parentElement; node && node !== frame; node = node.parentElement) {
       room -= parseFloat(getComputedStyle(node).paddingBottom);
     }
     return Math.max(0, Math.floor(room) - 1);
-  }
-
-  /** The surface's position in its scrolling container. @param {Element} frame */
-  const offset = (frame) => root.getBoundingClientRect().top + frame.scrollTop - topOf(frame);
-
-  /** How far Streamlit's own bar, if visible, covers the scrolling container. @param {Element} frame */
-  function barHeight(frame) {
-    const bar = document.querySelector('[data-testid="stHeader"]');
-    if (!bar || getComputedStyle(bar).position === "static" || !bar.querySelector("a, button, img")) return 0;
-    return Math.max(0, Math.round(bar.getBoundingClientRect().bottom - topOf(frame)));
   }
 
   return {
