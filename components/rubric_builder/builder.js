@@ -78,7 +78,7 @@ function mount(parent, data, tell) {
     h("a", { href: address, download: `${data.study}.yaml` }).click();
     URL.revokeObjectURL(address);
   });
-  const fields = h("fieldset", { class: "rb-fields", disabled: data.locked }, h("legend", { class: "tw-sr", text: "Rubric" }), form.root);
+  const fields = h("fieldset", { disabled: data.locked }, h("legend", { class: "tw-sr", text: "Rubric" }), form.root);
   yaml.root.hidden = true;
   const stage = h("div", { class: "rb-stage" });
   const pane = h("div", { class: "rb-pane" }, stage);

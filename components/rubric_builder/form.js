@@ -292,7 +292,7 @@ export function createForm({ schema, rubric, changed }) {
       open.add(path);
       rebuilt(`${path}.${schema.form[field.of].find(({ more }) => !more)?.key}`);
     });
-    const body = h("div", { class: `rb-list ${ROWS.includes(field.of) ? "rb-rows" : ""}` },
+    const body = h("div", { class: "rb-list" },
       parts.map((_, n) => listed(field, at, part, parts, n)));
     const mayAsk = schema.form[field.of].some(({ key }) => key === "ask");
     const tools = [add, field.of === "Point" ? halves(part, parts) : null, mayAsk ? comments(parts) : null];

@@ -7,7 +7,7 @@ export function createYaml({ changed, locked }) {
   const lines = h("div", { class: "rb-lines", "aria-hidden": "true" });
   const box = h("textarea", { class: "rb-source", spellcheck: "false", "aria-label": "The rubric as YAML", wrap: "off", readonly: locked });
   const note = "Form and YAML are the same rubric. What you type is saved when the text has no mistake; until then form and preview keep the last one.";
-  const root = h("div", { class: "rb-yaml-box" }, h("div", { class: "rb-yaml" }, lines, box), h("p", { class: "rb-hint", text: note }));
+  const root = h("div", {}, h("div", { class: "rb-yaml" }, lines, box), h("p", { class: "rb-hint", text: note }));
   /** @type {Set<number | null>} */
   let wrong = new Set();
 

@@ -79,7 +79,7 @@ export function createBoard({ item, uid, feedback }) {
       h("div", { class: "tw-letter", data: { slot: letter } },
         h("h2", { class: "tw-letter-name", "aria-label": name, text: alone ? _(noun) : letter }),
         h("span", { class: "tw-aside-note", data: { "tw-aside-note": letter } }),
-        h("span", { class: "tw-seen", data: { "tw-seen": letter } }),
+        h("span", { class: "tw-seen" }),
         setAside && !readOnly ? button(_("Set aside"), {
           class: "tw-button tw-quiet tw-small", data: { "tw-set-aside": letter, "tw-tip": setAside.title },
           "aria-label": _("Set aside {name}: {title}", { name, title: setAside.title }),
@@ -139,7 +139,7 @@ export function createBoard({ item, uid, feedback }) {
   const panes = h("div", { class: `tw-panes${rubric.set_aside_response && !readOnly ? " tw-may-set-aside" : ""}` }, tabs(), candidates().map(pane));
   const split = h("div", {
     class: "tw-split", role: "separator", tabindex: "0", "aria-label": _("Divider between texts and questions"),
-    "aria-valuemin": "10", "aria-valuemax": "75", data: { "tw-split": "1", "tw-tip": _("Drag, or use the arrow keys; double click resets") },
+    "aria-valuemin": "10", "aria-valuemax": "75", data: { "tw-tip": _("Drag, or use the arrow keys; double click resets") },
   });
   const element = h("div", { class: `tw-main tw-board${steps.length > 1 ? " tw-several" : ""}` }, panes, split,
     h("section", { class: "tw-questions", "aria-label": _("Questions") }, numbers(), rows));

@@ -19,11 +19,8 @@ const VERDICTS = { same: message("same"), close: message("close"), different: me
  * One turn as a bubble around its text.
  * @param {Turn} turn @param {HTMLElement} body
  */
-export function turnBubble(turn, body) {
-  const side = turn.side === "right" ? "tw-right" : "tw-left";
-  return h("div", { class: `tw-turn ${side}` },
-    h("div", { class: "tw-speaker", dir: "auto", text: turn.speaker }), body);
-}
+const turnBubble = ({ speaker, side }, body) => h("div", { class: `tw-turn${side === "right" ? " tw-right" : ""}` },
+  h("div", { class: "tw-speaker", dir: "auto", text: speaker }), body);
 
 /** @param {Turn[]} turns @param {Format} format @param {string} language */
 export const chat = (turns, format, language) => h("div", { class: "tw-chat" }, turns.map((turn) =>

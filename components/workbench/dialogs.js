@@ -36,7 +36,7 @@ const keyList = (labels) => [
  */
 function dialog(name, title, body, ok) {
   return h("dialog", { class: "tw-dialog", data: { "tw-dialog": name }, "aria-label": title },
-    h("h2", { class: "tw-panel-title", dir: "auto", text: title }), h("div", { class: "tw-dialog-body" }, body),
+    h("h2", { class: "tw-panel-title", dir: "auto", text: title }), h("div", {}, body),
     h("div", { class: "tw-dialog-problem", role: "alert" }),
     h("div", { class: "tw-dialog-foot" },
       button(ok ? _("Cancel") : _("Close"), { data: { "tw-dialog-close": "1" } }),
@@ -44,7 +44,7 @@ function dialog(name, title, body, ok) {
 }
 
 /** Reasons as radio buttons, none of them selected. @param {string} uid @param {Leaving["reasons"]} reasons */
-const reasonList = (uid, reasons) => h("fieldset", { class: "tw-reasons" },
+const reasonList = (uid, reasons) => h("fieldset", {},
   h("legend", { class: "tw-ask-lead", text: _("Why?") }),
   reasons.map(({ key, title }) => h("label", { class: "tw-reason" },
     h("input", { type: "radio", name: `${uid}-reason`, value: key }), words(title, {}, "span"))));
@@ -82,7 +82,7 @@ function summary({ done, total, minutes_left: left, seconds_per_item: pace }) {
 /** @param {OwnItems["items"][number]} item @param {string} shown token of the item on the screen */
 function row({ number, token, state, reason, noted, begins, at, seconds }, shown) {
   const isShown = token === shown;
-  return h("tr", { "aria-current": isShown ? "true" : null, data: { "tw-item": number, state } },
+  return h("tr", { "aria-current": isShown ? "true" : null },
     h("th", { scope: "row", text: String(number) }),
     words(begins, { class: "tw-begins" }, "td"),
     h("td", {}, h("span", { class: "tw-strong", text: _(STATES[state]) }), reason ? ": " : null,

@@ -78,7 +78,6 @@ export function createDrawing({ root, uid, item, tools, boxes, onRefill, onLaid,
     const work = h("div", { class: `tw-work${context ? "" : " tw-no-context"}` }, context, guidelines, element);
     const labelling = view.rubric.highlights.length && !readOnly ? tools() : [];
     page = { head: buildHead(view), work, guidelines, board: element, foot: buildFoot(view, labelling), fieldsets };
-    root.classList.toggle("tw-read-only", readOnly);
     root.replaceChildren(page.head, boxes.find, boxes.notices, work, boxes.problems, page.foot, ...boxes.floating);
   }
 

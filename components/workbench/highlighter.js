@@ -278,7 +278,6 @@ export function createHighlighter({ root, item, announce, refocus }) {
     drawAll,
     tools,
     selection,
-    forget,
     hidePopover,
     settle,
 

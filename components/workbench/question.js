@@ -263,14 +263,14 @@ export function syncQuestion(fieldset, question, answers, limits) {
 }
 
 /** @param {HTMLElement} fieldset @param {Question} question @param {Answers} answers @param {Limits} limits */
-function syncAsk(fieldset, { id, slot, criterion }, answers, limits) {
+function syncAsk(fieldset, { slot, criterion }, answers, limits) {
   const box = part(fieldset, ".tw-ask");
   const ask = answers.asked(slot, criterion);
   const value = answers.rating(slot, criterion.key);
   const key = ask ? valueKey(value) : "";
   if ((box.dataset.for ?? "") !== key) {
     box.dataset.for = key;
-    box.replaceChildren(...(ask ? askParts(id, ask, limits) : []));
+    box.replaceChildren(...(ask ? askParts(ask, limits) : []));
     box.hidden = !ask;
   }
   if (!ask) return;
@@ -282,8 +282,8 @@ function syncAsk(fieldset, { id, slot, criterion }, answers, limits) {
   showCount(box, text, limits);
 }
 
-/** @param {string} id @param {Ask} ask @param {Limits} limits */
-function askParts(id, ask, { min_words: low, max_words: high, sample }) {
+/** @param {Ask} ask @param {Limits} limits */
+function askParts(ask, { min_words: low, max_words: high, sample }) {
   const reasons = ask.reasons.map((reason) => h("label", { class: "tw-reason" },
     h("input", { type: "checkbox", value: reason.key, data: { "tw-reason": reason.key } }),
     words(reason.text, {}, "span")));
@@ -292,7 +292,7 @@ function askParts(id, ask, { min_words: low, max_words: high, sample }) {
     : ask.free_text === "none" ? _("Why? Tick what applies.") : _("Why? Tick what applies or write a few words.");
   const area = ask.free_text === "none" ? [] : [
     h("textarea", {
-      rows: 2, dir: "auto", class: "tw-area", maxlength: MAX_TEXT, data: { "tw-explain": id },
+      rows: 2, dir: "auto", class: "tw-area", maxlength: MAX_TEXT,
       "aria-label": ask.free_text === "required" ? _("Explanation (required)") : _("Explanation in your own words"),
       placeholder: low ? ngettext("{low}–{count} word", "{low}–{count} words", high, { low })
         : ngettext("up to {count} word", "up to {count} words", high),

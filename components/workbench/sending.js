@@ -215,7 +215,7 @@ export function createSending({
 
   function showSlow() {
     const text = _("The server has not answered yet. Your answers are saved on this computer and will be sent again.");
-    slow = notices.show("warning", text, [{ label: _("Continue editing"), act: release, data: { "tw-go-on": "1" } }]);
+    slow = notices.show("warning", text, [{ label: _("Continue editing"), act: release }]);
   }
 
   function end() {
@@ -304,7 +304,7 @@ export function createSending({
         else continueHere(false);
       };
       if (refused === "open_elsewhere") notices.showRefusal(text, { label: _("Continue here"), act: takeOver, data: { "tw-take": "1" } });
-      else if (refused === "signed_out") notices.showRefusal(text, { label: _("Sign in"), act: () => location.reload(), data: { "tw-sign-in": "1" } });
+      else if (refused === "signed_out") notices.showRefusal(text, { label: _("Sign in"), act: () => location.reload() });
       else notices.showRefusal(text);
     },
 

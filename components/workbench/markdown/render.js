@@ -338,7 +338,7 @@ const NODES = {
   code(drawing, parent, node) {
     const code = h("code");
     const label = node.lang ? `Code in ${node.lang}` : "Code";
-    parent.appendChild(h("pre", { class: "md-code", dir: "ltr", data: { lang: node.lang }, ...scrolling(label) }, code));
+    parent.appendChild(h("pre", { dir: "ltr", data: { lang: node.lang }, ...scrolling(label) }, code));
     if (node.value) drawing.code(code, node);
   },
 
