@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from statistics import mean
 from typing import Any, Literal
@@ -49,15 +48,6 @@ class OwnItems(Seen):
     seconds_per_item: float | None
 
 
-@dataclass(frozen=True)
-class _ItemRow:
-    id: int
-    token: str
-    state: AssignmentState
-    draft: dict[str, Any] | None
-    begins: str | None
-
-
 def own_items(session: Session, study: Study, who: Who) -> OwnItems:
     """All items assigned to this person in the study and not released, oldest first."""
     at_screen = (Assignment.state == AssignmentState.reserved) & (Assignment.origin == Origin.web)
@@ -66,10 +56,10 @@ def own_items(session: Session, study: Study, who: Who) -> OwnItems:
     begins = func.substr(func.coalesce(func.nullif(Item.context, ""), first_turn), 1, MARKUP * BEGINS)
     # the note of a submitted item is a column; all drafts together may be long
     draft = case((Assignment.state == AssignmentState.reserved, Assignment.draft))
-    query = select(Assignment.id, Assignment.token, Assignment.state, draft, begins)
+    query = select(Assignment.id, Assignment.token, Assignment.state, draft.label("draft"), begins.label("begins"))
     ordered = query.join(Item, Item.id == Assignment.item_id).where(shown).order_by(Assignment.id)
     own = {"study": study.id, "person": who.person_id}
-    rows = [_ItemRow(*row) for row in session.execute(ordered, own)]
+    rows = session.execute(ordered, own).all()
     outcomes = outcomes_of(session, [row.id for row in rows if row.state != AssignmentState.reserved])
     rubric = lifecycle.design_of(session, study).rubric
     is_markdown = formats_of(study).context == "markdown"
@@ -84,7 +74,7 @@ def own_items(session: Session, study: Study, who: Who) -> OwnItems:
     )
 
 
-def _item(number: int, row: _ItemRow, outcome: HowItEnded | None, rubric: Rubric, is_markdown: bool) -> OwnItem:
+def _item(number: int, row: Any, outcome: HowItEnded | None, rubric: Rubric, is_markdown: bool) -> OwnItem:
     begins = row.begins or ""
     note = outcome.note if outcome else (row.draft or {}).get("note")
     return OwnItem(
