@@ -351,7 +351,7 @@ def made(session: Session, title: str) -> tuple[Study, Who]:
 def count_up(engine: Engine, number: int) -> None:
     """Gives the newest row of every table but the rubric's this number, from which SQLite goes on."""
     with closing(sqlite3.connect(str(engine.url.database))) as connection, connection:
-        for name in {table.name for table in arrival._numbered()} - {"rubric"}:
+        for name in {table.name for table in arrival.NUMBERED} - {"rubric"}:
             connection.execute(f'UPDATE "{name}" SET id = ? WHERE id = (SELECT max(id) FROM "{name}")', [number])
 
 
@@ -369,7 +369,7 @@ def test_numbers_go_on_where_those_here_end(tmp_path, ready_sqlite, first):
     capsule.import_study(exported(away, slug, tmp_path / "numbers.zip"), fresh, lead)
 
     with reading(fresh) as session:
-        assert max(session.scalar(select(func.max(table.c.id))) or 0 for table in arrival._numbered()) < 200
+        assert max(session.scalar(select(func.max(table.c.id))) or 0 for table in arrival.NUMBERED) < 200
         assert len(build_frame(session, lifecycle.by_slug(session, slug)).ratings) == 6
     assert faults(fresh) == {slug: ""}
     again = home(tmp_path / "again.db", ready_sqlite)

@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Table, func, or_, select
@@ -59,6 +58,7 @@ NO_NUMBERS = (
     "The row numbers of this database are so high that an import could use up those left for the rows of others. "
     "Import the study into a new database. Nothing was imported."
 )
+NUMBERED = [table for table in move.TABLES if table.autoincrement_column is not None]
 REMOVALS = {Role.lead: EventKind.lead_removed, Role.viewer: EventKind.viewer_removed}
 
 
@@ -105,12 +105,13 @@ def _arrived(session: Session, old: Connection, who: Who) -> Arrived:
     former = dict(old.execute(select(move.STUDY)).mappings().one())
     if former["demo"]:
         raise ImportRefused(DEMO)
+    text = old.execute(select(RubricText.yaml)).scalar_one()
     # before the tables are held: both wait for others who create studies, and who need the tables
-    own = (*_short_name(session, former), _rubric(session, old))
+    own = (*_short_name(session, former), contents.store_rubric(session, text).id)
     _hold_still(session)
     _refuse_second(session, old)
-    numbers = _numbers(old, [table for table in _numbered() if table.name not in LEFT_BEHIND])
-    shift = _shift(numbers, _numbers(new, _numbered()).stop)
+    numbers = _numbers(old, [table for table in NUMBERED if table.name not in LEFT_BEHIND])
+    shift = _shift(numbers, _numbers(new, NUMBERED).stop)
     names = _renamed(session, old)
     home = _Home(numbers, shift, names, *own)
     for table in move.TABLES:
@@ -142,11 +143,6 @@ def _refuse_second(session: Session, old: Connection) -> None:
     slug = session.scalars(here).first()
     if slug is not None:
         raise Conflict(f"This study already exists here, as {slug}. Nothing was imported.")
-
-
-@cache
-def _numbered() -> tuple[Table, ...]:
-    return tuple(table for table in move.TABLES if table.autoincrement_column is not None)
 
 
 def _numbers(connection: Connection, tables: Iterable[Table]) -> range:
@@ -226,11 +222,6 @@ def _short_name(session: Session, former: Mapping[str, Any]) -> tuple[str, str]:
     if not SHORT_NAME.fullmatch(slug) or not SHORT_NAME.fullmatch(series) or session.scalars(taken).first() is not None:
         return free, free
     return slug, series
-
-
-def _rubric(session: Session, old: Connection) -> int:
-    text = old.execute(select(RubricText.yaml)).scalar_one()
-    return contents.store_rubric(session, text).id
 
 
 @dataclass(frozen=True)
