@@ -68,24 +68,14 @@ export function _(text, values = {}) {
 export const message = (text) => text;
 
 /**
- * The form of a catalogue's plural for a number.
- * @param {Catalogue} from
- * @param {number} count
- * @param {Intl.PluralRules} by
- */
-export const formOf = ({ plurals }, count, by = rules) => {
-  const place = plurals.indexOf(by.select(count));
-  return place < 0 ? plurals.length - 1 : place;
-};
-
-/**
  * As `_`, with a plural form chosen by a number, which also fills the placeholder `count`.
  * @param {string} one @param {string} other @param {number} count @param {Values} values
  */
 export function ngettext(one, other, count, values = {}) {
   const forms = catalogue.texts[one];
-  const text = Array.isArray(forms) ? forms[formOf(catalogue, count)] : count === 1 ? one : other;
-  return filled(text, { count, ...values });
+  // without a form of its own, a number has the last one
+  const form = Array.isArray(forms) ? forms.at(catalogue.plurals.indexOf(rules.select(count))) : undefined;
+  return filled(form ?? (count === 1 ? one : other), { count, ...values });
 }
 
 /**
