@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -133,8 +132,6 @@ def _delete_oldest(made: Backup, count: int) -> None:
             log.warning("The old backup %s cannot be deleted.", old.name, exc_info=error)
 
 
-@contextmanager
-def scheduled(engine: Engine) -> Iterator[None]:
+def scheduled(engine: Engine) -> AbstractContextManager[None]:
     """Make backups when they are due, until the end of the context."""
-    with repeated(partial(back_up_if_due, engine), "Scheduled backups", LOOK_SECONDS, log):
-        yield
+    return repeated(partial(back_up_if_due, engine), "Scheduled backups", LOOK_SECONDS, log)

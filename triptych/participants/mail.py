@@ -12,7 +12,7 @@ import smtplib
 import ssl
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from email.message import EmailMessage
 from typing import Any
@@ -230,8 +230,6 @@ def _in_words(error: Exception) -> str:
     return next(sentence for kind, sentence in words.items() if isinstance(error, kind))
 
 
-@contextmanager
-def watching(engine: Engine, server: MailServer) -> Iterator[None]:
+def watching(engine: Engine, server: MailServer) -> AbstractContextManager[None]:
     """Check regularly, in a thread, until the end of the context."""
-    with repeated(Watch(engine, server).look, "News of studies", LOOK_SECONDS, log):
-        yield
+    return repeated(Watch(engine, server).look, "News of studies", LOOK_SECONDS, log)
