@@ -9,6 +9,7 @@ import csv
 import io
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from inspect import getdoc
 from typing import Any
 
 from pydantic import BaseModel
@@ -63,8 +64,9 @@ class Call:
     """One call. `path` is relative to the address of this version, with fields of the request in braces.
 
     `read` runs in a read-only session, so that slow work does not block writers. `write` then runs in a transaction and
-    receives the result of `read`. Either may be missing; the last one returns the answer. `most_bytes` limits the body:
-    parsing a long one blocks everybody, so only calls with a file allow more than the default.
+    receives the result of `read`. Either may be missing; the last one returns the answer, and its docstring is the
+    summary in the OpenAPI document. `most_bytes` limits the body: parsing a long one blocks everybody, so only calls
+    with a file allow more than the default.
     """
 
     name: str
@@ -73,16 +75,20 @@ class Call:
     scope: Scope
     request: type[BaseModel]
     answer: type[BaseModel]
-    summary: str
     read: Callable[[Session, Asker, Any], Any] | None = None
     write: Callable[[Session, Asker, Any, Any], BaseModel] | None = None
     most_bytes: int = MB
+
+    @property
+    def summary(self) -> str:
+        return getdoc(self.write or self.read) or ""
 
 
 # Reading
 
 
 def _asking(session: Session, asker: Asker, _: NoFields) -> Asking:
+    """The owner of the token, and its scopes."""
     own = studies_of(session, asker) if asker.study_id is not None else []
     return Asking(
         lead=asker.who.pseudonym,
@@ -115,6 +121,7 @@ def _facts_of(session: Session, study: Study) -> StudyFacts:
 
 
 def _list_studies(session: Session, asker: Asker, page: StudiesPage) -> Studies:
+    """The lead's studies, newest first."""
     lines = [line for line in lifecycle.lines_for_lead(session, asker.who) if asker.study_id in (None, line.study.id)]
     slugs = [line.study.slug for line in lines]
     begin = slugs.index(page.after) + 1 if page.after in slugs else 0
@@ -126,15 +133,30 @@ def _list_studies(session: Session, asker: Asker, page: StudiesPage) -> Studies:
 
 
 def _study(session: Session, asker: Asker, request: OfStudy) -> StudyFacts:
+    """One study."""
     return _facts_of(session, study_of(session, asker, request.study))
 
 
-def _paged(table: Callable[[Session, Study, int, int], TableRows]) -> Callable[[Session, Asker, TablePage], TableRows]:
-    def read(session: Session, asker: Asker, page: TablePage) -> TableRows:
-        see_one_state(session)
-        return table(session, study_of(session, asker, page.study), page.number, page.limit)
+def _items(session: Session, asker: Asker, page: TablePage) -> TableRows:
+    """Items and their candidates, one row per candidate."""
+    return _page_of(tables.items, session, asker, page)
 
-    return read
+
+def _ratings(session: Session, asker: Asker, page: TablePage) -> TableRows:
+    """Ratings, one row per value; annotations are never split across pages."""
+    return _page_of(tables.ratings, session, asker, page)
+
+
+def _highlights(session: Session, asker: Asker, page: TablePage) -> TableRows:
+    """Highlights, one row each."""
+    return _page_of(tables.highlights, session, asker, page)
+
+
+def _page_of(
+    table: Callable[[Session, Study, int, int], TableRows], session: Session, asker: Asker, page: TablePage
+) -> TableRows:
+    see_one_state(session)
+    return table(session, study_of(session, asker, page.study), page.number, page.limit)
 
 
 def _read_results(session: Session, asker: Asker, request: OfStudy) -> Any:
@@ -144,6 +166,7 @@ def _read_results(session: Session, asker: Asker, request: OfStudy) -> Any:
 
 
 def _results(session: Session, asker: Asker, request: OfStudy, reading: Any) -> Results:
+    """Every number of the results, with its interval. The log records that results were opened."""
     _log_look(session, study_of(session, asker, request.study), asker, reading.collection)
     results: Results = reading.results
     return results
@@ -158,6 +181,7 @@ def _log_look(session: Session, study: Study, asker: Asker, collection: Any) -> 
 
 
 def _reports(session: Session, asker: Asker, request: OfStudy) -> Reports:
+    """List reports."""
     return Reports(reports=_reports_of(session, study_of(session, asker, request.study)))
 
 
@@ -178,12 +202,14 @@ def _reports_of(session: Session, study: Study) -> list[ReportFacts]:
 
 
 def _report_file(session: Session, asker: Asker, request: OfReport) -> Zip:
+    """Download a report."""
     from triptych.reports import snapshot
 
     return Zip(content=snapshot.file_of(session, study_of(session, asker, request.study), request.sha256))
 
 
 def _dry_run(session: Session, asker: Asker, request: DryRunRequest) -> DryRunNumbers:
+    """A dry run with simulated annotators; nothing is stored."""
     from triptych.scripting import numbers
     from triptych.simulate.annotators import Recipe
     from triptych.simulate.dry_run import dry_run
@@ -208,6 +234,7 @@ def _read_new_study(_: Session, asker: Asker, request: NewStudy) -> ItemFile:
 
 
 def _create_study(session: Session, asker: Asker, request: NewStudy, file: ItemFile) -> CreatedStudy:
+    """Create a draft study from a file of items."""
     plan = StudyPlan(
         title=request.title,
         raters_per_item=request.raters_per_item,
@@ -239,6 +266,7 @@ def _is_launch(study: Study, request: NewState) -> bool:
 
 
 def _set_state(session: Session, asker: Asker, request: NewState, checked: str | None) -> StudyFacts:
+    """Launch, pause or reopen a study."""
     study = study_of(session, asker, request.study)
     if study.state == StudyState.closed:
         raise Conflict("This study is closed. A lead can reopen it in the app.")
@@ -250,6 +278,7 @@ def _set_state(session: Session, asker: Asker, request: NewState, checked: str |
 
 
 def _invite(session: Session, asker: Asker, request: Guests, _: None) -> PersonalLinks:
+    """Invite annotators, either all of them or none; each gets a personal link."""
     study = study_of(session, asker, request.study)
     with io.StringIO(newline="") as typed:
         rows = [[getattr(guest, column) for column in GUEST_COLUMNS] for guest in request.people]
@@ -261,6 +290,7 @@ def _invite(session: Session, asker: Asker, request: Guests, _: None) -> Persona
 
 
 def _new_links(session: Session, asker: Asker, request: Pseudonyms, _: None) -> PersonalLinks:
+    """New personal links; the earlier ones stop working."""
     study = study_of(session, asker, request.study)
     if asker.study_id is not None:
         _refuse_elsewhere(session, study, request.people)
@@ -298,6 +328,7 @@ def _check_scores(session: Session, asker: Asker, request: Scores) -> Any:
 
 
 def _append_scores(session: Session, asker: Asker, request: Scores, checked: Any) -> Judged:
+    """Add the scores of a judge (a model) to a launched study."""
     from triptych.exchange import judge_scores
 
     study = study_of(session, asker, request.study)
@@ -314,6 +345,7 @@ def _build_report(session: Session, asker: Asker, request: OfStudy) -> Any:
 
 
 def _keep_report(session: Session, asker: Asker, request: OfStudy, built: Any) -> ReportFacts:
+    """Make a report of the current state of the study."""
     from triptych.reports import snapshot
 
     report, collection = built
@@ -324,6 +356,7 @@ def _keep_report(session: Session, asker: Asker, request: OfStudy, built: Any) -
 
 
 def _unblind(session: Session, asker: Asker, request: OfStudy, _: None) -> StudyFacts:
+    """Permanently show the names of the systems to all leads."""
     if asker.bearer is None:
         raise NotAllowed("Unblinding asks for a lead's passcode: do it in the app, or with a token that may unblind.")
     study = study_of(session, asker, request.study)
@@ -333,149 +366,25 @@ def _unblind(session: Session, asker: Asker, request: OfStudy, _: None) -> Study
 
 READ, WRITE, UNBLIND = Scope.read, Scope.write, Scope.unblind
 CALLS = (
-    Call("asking", "GET", "/asking", READ, NoFields, Asking, "The owner of the token, and its scopes.", _asking),
-    Call("studies", "GET", "/studies", READ, StudiesPage, Studies, "The lead's studies, newest first.", _list_studies),
+    Call("asking", "GET", "/asking", READ, NoFields, Asking, _asking),
+    Call("studies", "GET", "/studies", READ, StudiesPage, Studies, _list_studies),
+    # 28 MB: a file of 20 MB in Base64, and the other fields
+    Call("create_study", "POST", "/studies", WRITE, NewStudy, CreatedStudy, _read_new_study, _create_study, 28 * MB),
+    Call("study", "GET", "/studies/{study}", READ, OfStudy, StudyFacts, _study),
+    Call("set_state", "POST", "/studies/{study}/state", WRITE, NewState, StudyFacts, _check_launch, _set_state),
+    Call("items", "GET", "/studies/{study}/items", READ, TablePage, TableRows, _items),
+    Call("ratings", "GET", "/studies/{study}/ratings", READ, TablePage, TableRows, _ratings),
+    Call("highlights", "GET", "/studies/{study}/highlights", READ, TablePage, TableRows, _highlights),
+    Call("results", "GET", "/studies/{study}/results", READ, OfStudy, Results, _read_results, _results),
+    Call("dry_run", "POST", "/studies/{study}/dry-run", READ, DryRunRequest, DryRunNumbers, _dry_run),
+    Call("invite", "POST", "/studies/{study}/invitations", WRITE, Guests, PersonalLinks, None, _invite),
+    Call("new_links", "POST", "/studies/{study}/links", WRITE, Pseudonyms, PersonalLinks, None, _new_links),
     Call(
-        "create_study",
-        "POST",
-        "/studies",
-        WRITE,
-        NewStudy,
-        CreatedStudy,
-        "Create a draft study from a file of items.",
-        _read_new_study,
-        _create_study,
-        most_bytes=28 * MB,  # a file of 20 MB in Base64, and the other fields
+        "append_scores", "POST", "/studies/{study}/scores", WRITE, Scores, Judged, _check_scores, _append_scores, 8 * MB
     ),
-    Call("study", "GET", "/studies/{study}", READ, OfStudy, StudyFacts, "One study.", _study),
-    Call(
-        "set_state",
-        "POST",
-        "/studies/{study}/state",
-        WRITE,
-        NewState,
-        StudyFacts,
-        "Launch, pause or reopen a study.",
-        _check_launch,
-        _set_state,
-    ),
-    Call(
-        "items",
-        "GET",
-        "/studies/{study}/items",
-        READ,
-        TablePage,
-        TableRows,
-        "Items and their candidates, one row per candidate.",
-        _paged(tables.items),
-    ),
-    Call(
-        "ratings",
-        "GET",
-        "/studies/{study}/ratings",
-        READ,
-        TablePage,
-        TableRows,
-        "Ratings, one row per value; annotations are never split across pages.",
-        _paged(tables.ratings),
-    ),
-    Call(
-        "highlights",
-        "GET",
-        "/studies/{study}/highlights",
-        READ,
-        TablePage,
-        TableRows,
-        "Highlights, one row each.",
-        _paged(tables.highlights),
-    ),
-    Call(
-        "results",
-        "GET",
-        "/studies/{study}/results",
-        READ,
-        OfStudy,
-        Results,
-        "Every number of the results, with its interval. The log records that results were opened.",
-        _read_results,
-        _results,
-    ),
-    Call(
-        "dry_run",
-        "POST",
-        "/studies/{study}/dry-run",
-        READ,
-        DryRunRequest,
-        DryRunNumbers,
-        "A dry run with simulated annotators; nothing is stored.",
-        _dry_run,
-    ),
-    Call(
-        "invite",
-        "POST",
-        "/studies/{study}/invitations",
-        WRITE,
-        Guests,
-        PersonalLinks,
-        "Invite annotators, either all of them or none; each gets a personal link.",
-        None,
-        _invite,
-    ),
-    Call(
-        "new_links",
-        "POST",
-        "/studies/{study}/links",
-        WRITE,
-        Pseudonyms,
-        PersonalLinks,
-        "New personal links; the earlier ones stop working.",
-        None,
-        _new_links,
-    ),
-    Call(
-        "append_scores",
-        "POST",
-        "/studies/{study}/scores",
-        WRITE,
-        Scores,
-        Judged,
-        "Add the scores of a judge (a model) to a launched study.",
-        _check_scores,
-        _append_scores,
-        most_bytes=8 * MB,
-    ),
-    Call(
-        "make_report",
-        "POST",
-        "/studies/{study}/reports",
-        WRITE,
-        OfStudy,
-        ReportFacts,
-        "Make a report of the current state of the study.",
-        _build_report,
-        _keep_report,
-    ),
-    Call("reports", "GET", "/studies/{study}/reports", READ, OfStudy, Reports, "List reports.", _reports),
-    Call(
-        "report_file",
-        "GET",
-        "/studies/{study}/reports/{sha256}.zip",
-        READ,
-        OfReport,
-        Zip,
-        "Download a report.",
-        _report_file,
-    ),
-    Call(
-        "unblind",
-        "POST",
-        "/studies/{study}/unblinding",
-        UNBLIND,
-        OfStudy,
-        StudyFacts,
-        "Permanently show the names of the systems to all leads.",
-        None,
-        _unblind,
-    ),
+    Call("make_report", "POST", "/studies/{study}/reports", WRITE, OfStudy, ReportFacts, _build_report, _keep_report),
+    Call("reports", "GET", "/studies/{study}/reports", READ, OfStudy, Reports, _reports),
+    Call("report_file", "GET", "/studies/{study}/reports/{sha256}.zip", READ, OfReport, Zip, _report_file),
+    Call("unblind", "POST", "/studies/{study}/unblinding", UNBLIND, OfStudy, StudyFacts, None, _unblind),
 )
 BY_NAME = {call.name: call for call in CALLS}
