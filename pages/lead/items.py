@@ -11,12 +11,9 @@ from components.shell.empty_state import empty_state, no_rating_yet
 from components.shell.study_choice import chosen_study
 from triptych.annotate import comments
 from triptych.results import adjudication, item_review
-from triptych.results.first_screen.next_step import next_step
 from triptych.results.frame.counted import kinds_by_default
-from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.item_review import Look
-from triptych.results.progress import overview
 from triptych.results.quality import flags_of
 from triptych.results.study_analysis import analyse
 from triptych.study.system_names import system_names
@@ -87,9 +84,8 @@ with chosen_study(who) as (session, study):
     slug = study.slug
     kinds, frame = kinds_by_default(study), frame_of(session, study)
     names = system_names(session, study)
-    step = next_step(study, overview(session, study, Counted(kinds)))
 if frame.work.empty:
-    no_rating_yet(step, slug)
+    no_rating_yet(study)
 left, right = st.columns([1, 3], gap="medium")
 with left:
     scope = choose_scope(frame, kinds, slug)

@@ -13,11 +13,9 @@ from components.shell.study_choice import chosen_study
 from triptych.annotate import exclusions
 from triptych.results import pay
 from triptych.results.annotators import with_self
-from triptych.results.first_screen.next_step import next_step
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted, Frame
 from triptych.results.frame.upkeep import frame_of, twice_rated
-from triptych.results.progress import overview
 from triptych.results.quality import Line, lines_of
 from triptych.results.study_analysis import StudyAnalysis, analyse
 from triptych.results.warnings import missing_answers
@@ -81,13 +79,12 @@ with chosen_study(who) as (session, study):
     slug, studies = study.slug, lifecycle.for_lead(session, who)
     kinds, frame = kinds_by_default(study), frame_of(session, study)
     names, twice = system_names(session, study), twice_rated(session, study, frame)
-    step = next_step(study, overview(session, study, Counted(kinds)))
 analysis = analyse(frame, Counted(kinds), names)
 everybody = analyse(frame, Counted(kinds, with_excluded=True), names)
 with state.reading() as session:
     lines = lines_of(session, study, analysis, everybody, twice)
 if frame.ratings.empty:
-    no_rating_yet(step, slug)
+    no_rating_yet(study)
 annotators.annotators(lines)
 annotators.rubric_warnings(list(missing_answers(analysis)), analysis, slug)
 if not twice.ratings.empty:

@@ -6,9 +6,7 @@ from components.shell import live, state
 from components.shell.empty_state import no_rating_yet
 from components.shell.grid import ratings_grid
 from components.shell.study_choice import chosen_study
-from triptych.results.first_screen.next_step import next_step
-from triptych.results.frame.counted import kinds_by_default
-from triptych.results.frame.model import Counted, Frame
+from triptych.results.frame.model import Frame
 from triptych.results.frame.table import (
     GROUPS,
     MARKS,
@@ -22,7 +20,6 @@ from triptych.results.frame.table import (
     values_in,
 )
 from triptych.results.frame.upkeep import frame_of
-from triptych.results.progress import overview
 from triptych.stats.numbers import counted
 from triptych.study.system_names import system_names
 
@@ -103,9 +100,8 @@ with chosen_study(who) as (session, study):
     slug = study.slug
     frame = frame_of(session, study)
     names = system_names(session, study)
-    step = next_step(study, overview(session, study, Counted(kinds_by_default(study))))
 if frame.ratings.empty:
-    no_rating_yet(step, slug)
+    no_rating_yet(study)
     live.follow(lambda: live.number_now(study), frame.number)
     st.stop()
 passing = filters(frame, names)

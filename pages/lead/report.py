@@ -10,11 +10,9 @@ from components.shell import state
 from components.shell.empty_state import no_rating_yet
 from components.shell.study_choice import chosen_study
 from triptych.reports import build, snapshot
-from triptych.results.first_screen.next_step import next_step
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
-from triptych.results.progress import overview
 from triptych.storage.database import see_one_state
 from triptych.storage.models import Study
 from triptych.study import heds_answers, lifecycle
@@ -83,9 +81,8 @@ with chosen_study(who) as (session, study):
     slug = study.slug
     frame = frame_of(session, study)
     made = snapshot.listed(session, study)
-    step = next_step(study, overview(session, study, Counted(kinds_by_default(study))))
 if frame.ratings.empty:
-    no_rating_yet(step, slug)
+    no_rating_yet(study)
 st.text(WHAT)
 with st.expander("What is in it"):
     st.dataframe({"File": list(build.ABOUT), "What it is": list(build.ABOUT.values())}, hide_index=True)
