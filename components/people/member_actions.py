@@ -10,9 +10,11 @@ from components.shell.choices import certain, confirmed
 from components.shell.clearing import clear
 from components.shell.state import button, form_button, key_of, run_command
 from components.shell.words import moment
+from triptych.annotate import exclusions
 from triptych.annotate.exclusions import LONGEST_REASON
+from triptych.people import roster
 from triptych.people.roster import Member
-from triptych.privacy import erasure
+from triptych.privacy import erasure, withdrawal
 from triptych.privacy.erasure import Copy
 from triptych.stats.numbers import counted
 from triptych.storage.models import Kind, Study
@@ -48,62 +50,57 @@ ERASE_HINT = (
 )
 
 
-def steps(member: Member, study: Study, promised: str, who: Who, annotations: int) -> tuple[str, str] | None:
-    """Draw the actions; returns the chosen one (disable, enable, let in or withdraw) and the reason for letting in.
+def actions(member: Member, study: Study, promised: str, who: Who, annotations: int) -> None:
+    """Draw the actions, and perform the one that the lead requests.
 
     `promised` is what the consent promises for the person's ratings, "keep" or "delete"; `annotations` is how many they
     submitted in this study.
     """
+    name, human = member.pseudonym, member.kind == Kind.human
     with st.container(horizontal=True, vertical_alignment="center"):
-        human = member.kind == Kind.human
-        chosen = [
-            step
-            for step, offered, label, hint, icon in (
-                ("disable", human and not member.disabled, "Disable", DISABLE_HINT, ":material/lock:"),
-                ("enable", member.disabled and not member.erased, "Enable", ENABLE_HINT, ":material/lock_open:"),
-            )
-            if offered and button(label, f"{step}-{member.pseudonym}-{study.slug}", help=hint, icon=icon)
-        ]
-        why = _reason_to_let_in(member, study)
-        if why is not None:
-            chosen.append("let in")
-        may_withdraw = member.kind != Kind.judge and not member.withdrawn_at
-        if may_withdraw and _confirmed("Withdraw", f"{WITHDRAW_HINTS[promised]} {NAME_HINT}", member):
-            chosen.append("withdraw")
+        _switch(member, study, who)
+        if member.turned_away_as and not member.withdrawn_at:
+            _let_in(name, LET_IN_HINTS[member.turned_away_as], study, who)
+        if member.kind != Kind.judge and not member.withdrawn_at:
+            hint, sure = f"{WITHDRAW_HINTS[promised]} {NAME_HINT}", "I am sure"
+            if confirmed("Withdraw", hint, f"Withdraw {name}", f"Withdraw-{name}", sure):
+                if run_command(withdrawal.withdraw, study, name, who.pseudonym, done=f"{name} has withdrawn."):
+                    clear()
+                st.rerun()
         if human and not member.erased:
             with st.popover("Erase"):
-                losses = f"{counted(annotations, 'annotation')} of {member.pseudonym} in this study. {ERASE_HINT}"
-                certainty = certain(who, f"Erase {member.pseudonym}", losses, f"erase-{member.pseudonym}")
+                losses = f"{counted(annotations, 'annotation')} of {name} in this study. {ERASE_HINT}"
+                certainty = certain(who, f"Erase {name}", losses, f"erase-{name}")
                 if certainty:
-                    _erase(member, study, certainty)
+                    if run_command(erasure.erase, study, name, certainty, done=f"{name} was erased."):
+                        clear()
+                    st.rerun()
         for form in ("json", "csv"):
-            address = f"people/{study.slug}/{member.pseudonym}.{form}"
+            address = f"people/{study.slug}/{name}.{form}"
             st.link_button(f"Data as {form.upper()}", address, icon=":material/download:")
-    return (chosen[0], why or "") if chosen else None
 
 
-def _erase(member: Member, study: Study, certainty: Certainty) -> None:
-    done = f"{member.pseudonym} was erased."
-    if run_command(erasure.erase, study, member.pseudonym, certainty, done=done):
-        clear()
-    st.rerun()
+def _switch(member: Member, study: Study, who: Who) -> None:
+    """The button to disable the account of a human annotator, or to enable it."""
+    name, key = member.pseudonym, f"{member.pseudonym}-{study.slug}"
+    if member.disabled:
+        if not member.erased and button("Enable", f"enable-{key}", help=ENABLE_HINT, icon=":material/lock_open:"):
+            run_command(roster.enable, study, name, who, done=f"{name} can sign in again.")
+            st.rerun()
+    elif member.kind == Kind.human and button("Disable", f"disable-{key}", help=DISABLE_HINT, icon=":material/lock:"):
+        run_command(roster.disable, study, name, who, done=f"{name} is signed out and disabled.")
+        st.rerun()
 
 
-def _reason_to_let_in(member: Member, study: Study) -> str | None:
-    """The lead's reason for readmitting somebody who was turned away; None until it is sent."""
-    if member.turned_away_as is None or member.withdrawn_at:
-        return None
-    key = f"let-in-{study.slug}-{member.pseudonym}"
+def _let_in(name: str, hint: str, study: Study, who: Who) -> None:
+    """A form to readmit somebody who was turned away."""
+    key = f"let-in-{study.slug}-{name}"
     with st.popover("Let in"), st.form(key, border=False):
-        st.text(LET_IN_HINTS[member.turned_away_as])
-        why = st.text_input("Why", max_chars=LONGEST_REASON, key=f"why-{member.pseudonym}")
-        return why if form_button(f"Let {member.pseudonym} in", key, type="primary") else None
-
-
-def _confirmed(label: str, consequence: str, member: Member) -> bool:
-    """Whether the lead confirmed an irreversible action."""
-    key = f"{label}-{member.pseudonym}"
-    return confirmed(label, consequence, f"{label} {member.pseudonym}", key, "I am sure")
+        st.text(hint)
+        why = st.text_input("Why", max_chars=LONGEST_REASON, key=f"why-{name}")
+        if form_button(f"Let {name} in", key, type="primary"):
+            run_command(exclusions.let_in, study, name, why, who.pseudonym, done=f"{name} can continue.")
+            st.rerun()
 
 
 def copies(remaining: Sequence[Copy], who: Who) -> tuple[Certainty, bool] | None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import streamlit as st
 
 from components.people.links import keep
 from components.people.participants_table import selection_key
-from components.shell import state
 from components.shell.choices import confirmed
-from components.shell.state import button, form_button
+from components.shell.state import button, form_button, run_command
 from triptych.annotate import exclusions
 from triptych.annotate.exclusions import LONGEST_REASON
 from triptych.participants.participant import Participant, Phase
@@ -38,76 +36,59 @@ EXCLUDE_HINT = (
 )
 
 
-class Action(NamedTuple):
-    """An action on all selected people: remind, renew, end, group, exclude or reinstate. `words`: the group or the
-    reason.
-    """
-
-    name: str
-    words: str = ""
-
-
-def actions(chosen: Sequence[Participant], slug: str) -> Action | None:
-    """Draw the selected people and the actions on all of them; returns the requested action."""
+def actions(study: Study, chosen: Sequence[Participant], actor: str) -> None:
+    """Draw the selected people, and the actions on all of them. A refusal for one person becomes a message."""
     people = [person.pseudonym for person in chosen]
     with st.container(border=True, key="selected"):
         st.text(f"{counted(len(people), 'person', 'people')} selected: {', '.join(people)}")
         with st.container(horizontal=True, vertical_alignment="center"):
-            key = selection_key(chosen, slug)
-            return _links(chosen, key) or _group(chosen, key) or _count(chosen, key)
+            key = selection_key(chosen, study.slug)
+            for draw in (_links, _group, _count):
+                draw(study, chosen, actor, key)
 
 
-def act(study: Study, action: Action, chosen: Sequence[Participant], actor: str) -> None:
-    """Perform the action; the next run shows new links. A refusal for one person becomes a message."""
-    names, run = [person.pseudonym for person in chosen], state.run_command
-    match action.name:
-        case "remind":
-            keep(study.slug, run(invitations.remind, study, names, actor))
-        case "renew":
-            keep(study.slug, run(invitations.renew, study, names, actor))
-        case "group":
-            run(annotator_groups.set_group, study, names, action.words, actor, done="The group is saved.")
-        case "end":
-            for name in names:
-                run(roster.end_link, study, name, actor, done=f"The links of {name} were revoked.")
-        case _:
-            command = exclusions.exclude if action.name == "exclude" else exclusions.reinstate
-            for name in names:
-                run(command, study, name, action.words, actor, done=f"{name}: {action.name}d.")
-
-
-def _links(chosen: Sequence[Participant], key: str) -> Action | None:
-    """Actions on links, offered only if everyone selected can still sign in."""
-    pressed = None
+def _links(study: Study, chosen: Sequence[Participant], actor: str, key: str) -> None:
+    """Actions on links, offered only if everyone selected can still sign in; the next run shows new links."""
+    people = [person.pseudonym for person in chosen]
     if all(person.step != Phase.stopped and person.member.kind == Kind.human for person in chosen):
         if button("Remind", f"remind-{key}", help=REMIND_HINT, icon=":material/mail:"):
-            pressed = Action("remind")
+            keep(study.slug, run_command(invitations.remind, study, people, actor))
+            st.rerun()
         if confirmed("New links", RENEW_HINT, "Replace their links", f"renew-{key}"):
-            pressed = Action("renew")
+            keep(study.slug, run_command(invitations.renew, study, people, actor))
+            st.rerun()
     has_link = any(person.member.link_until for person in chosen)
     if has_link and confirmed("End links", END_HINT, "End their links", f"end-{key}"):
-        pressed = Action("end")
-    return pressed
+        for name in people:
+            run_command(roster.end_link, study, name, actor, done=f"The links of {name} were revoked.")
+        st.rerun()
 
 
-def _group(chosen: Sequence[Participant], key: str) -> Action | None:
+def _group(study: Study, chosen: Sequence[Participant], actor: str, key: str) -> None:
     key = f"group-{key}"
     with st.popover("Set group"), st.form(key, border=False):
         st.text(GROUP_HINT)
         groups = {person.group for person in chosen}
         known_group = groups.pop() if len(groups) == 1 else ""
         group = st.text_input("Group", known_group, max_chars=MAX_GROUP_CHARACTERS, key=f"{key}-name")
-        return Action("group", group) if form_button("Save the group", key) else None
+        if form_button("Save the group", key):
+            people = [person.pseudonym for person in chosen]
+            run_command(annotator_groups.set_group, study, people, group, actor, done="The group is saved.")
+            st.rerun()
 
 
-def _count(chosen: Sequence[Participant], key: str) -> Action | None:
+def _count(study: Study, chosen: Sequence[Participant], actor: str, key: str) -> None:
     """Excluding people who count in the results, or reinstating excluded people."""
     out = [person.member.excluded_at is not None for person in chosen]
     if any(out) != all(out) or any(person.member.withdrawn_at for person in chosen):
-        return None
+        return
     name, label = ("reinstate", "Reinstate") if all(out) else ("exclude", "Exclude")
     key = f"{name}-{key}"
     with st.popover(label), st.form(key, border=False):
         st.text(EXCLUDE_HINT)
         why = st.text_input("Why", max_chars=LONGEST_REASON, key=f"{key}-why")
-        return Action(name, why) if form_button(f"{label} {counted(len(chosen), 'person', 'people')}", key) else None
+        if form_button(f"{label} {counted(len(chosen), 'person', 'people')}", key):
+            command = exclusions.reinstate if all(out) else exclusions.exclude
+            for person in chosen:
+                run_command(command, study, person.pseudonym, why, actor, done=f"{person.pseudonym}: {name}d.")
+            st.rerun()

@@ -9,13 +9,12 @@ from components.people import member_actions
 from components.people.leads import leads
 from components.people.links import links
 from components.people.participants_table import filtered, table
-from components.people.selection_actions import act, actions
+from components.people.selection_actions import actions
 from components.people.viewers import viewers
 from components.shell import state
 from components.shell.clearing import clear, what_is_left
 from components.shell.study_choice import chosen_study
 from components.study.access_address import access_address
-from triptych.annotate import exclusions
 from triptych.participants.mail import failure_of
 from triptych.participants.notices import notices
 from triptych.participants.participant import Participant, participants
@@ -38,21 +37,7 @@ def one_person(person: Participant) -> None:
     with state.reading() as session:
         promised = withdrawal.promised_to(session, study, person.pseudonym)
         submitted = erasure.annotations_of(session, study, person.pseudonym)
-    if chosen := member_actions.steps(person.member, study, promised, who, submitted):
-        run_step(*chosen, person.pseudonym)
-
-
-def run_step(step: str, why: str, name: str) -> None:
-    run = state.run_command
-    if step == "disable":
-        run(roster.disable, study, name, who, done=f"{name} is signed out and disabled.")
-    if step == "enable":
-        run(roster.enable, study, name, who, done=f"{name} can sign in again.")
-    if step == "let in":
-        run(exclusions.let_in, study, name, why, who.pseudonym, done=f"{name} can continue.")
-    if step == "withdraw" and run(withdrawal.withdraw, study, name, who.pseudonym, done=f"{name} has withdrawn."):
-        clear()
-    st.rerun()
+    member_actions.actions(person.member, study, promised, who, submitted)
 
 
 who = state.require("lead")
@@ -73,9 +58,8 @@ if mail_failure:
 st.header("Annotators", anchor=False)
 if people:
     chosen = table(filtered(people, slug), slug, bool(settings.consent.text))
-    if chosen and (action := actions(chosen, slug)):
-        act(study, action, chosen, who.pseudonym)
-        st.rerun()
+    if chosen:
+        actions(study, chosen, who.pseudonym)
     if len(chosen) == 1:
         one_person(chosen[0])
 else:
