@@ -56,7 +56,7 @@ def import_preview(
     _problems(file)
     for sentence in lifecycle.misfits(rubric, file) if file.ok else ():
         state.say(sentence, "warning")
-    formats = formats_of(study) if study else choose_formats(file)
+    formats = formats_of(study) if study else choose_formats(file.items)
     if file.ok:
         common = item_findings(file, rubric, formats, common)
     if file.items:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from components.shell.choices import choose
-from triptych.formats import ItemDraft, ItemFile
+from triptych.formats import ItemDraft
 from triptych.formats.texts.text_format import Field, Format, proposals
 from triptych.stats.numbers import counted
 from triptych.study.settings import Formats
@@ -19,13 +19,8 @@ NOTE = (
 )
 
 
-def choose_formats(file: ItemFile) -> Formats:
-    """Choose a format for each field in the file; the preset is guessed from the texts."""
-    return choose_formats_of(file.items, "format")
-
-
-def choose_formats_of(items: Sequence[ItemDraft], key: str) -> Formats:
-    """As `choose_formats`, for existing items."""
+def choose_formats(items: Sequence[ItemDraft]) -> Formats:
+    """Choose a format for each field of the items; the preset is guessed from the texts."""
     proposed = proposals(items)
     if not proposed:
         return Formats()
@@ -33,7 +28,7 @@ def choose_formats_of(items: Sequence[ItemDraft], key: str) -> Formats:
     formats: dict[str, Format] = {}
     for column, (field, proposal) in zip(st.columns(len(FIELD_LABELS)), proposed.items(), strict=False):
         # a new key for each proposal, so that the box shows it
-        name = f"{key}-{field}-{proposal.format}"
+        name = f"format-{field}-{proposal.format}"
         formats[field] = choose(FIELD_LABELS[field], FORMAT_NAMES, name, proposal.format, column)
         column.caption(f"{proposal.marked:,} of {counted(proposal.texts, 'text')} look like Markdown.")
     st.caption(NOTE)

@@ -6,7 +6,7 @@ import streamlit as st
 
 from components.shell import state, uploads
 from components.study import ratings_preview as preview
-from components.study.text_formats import choose_formats_of
+from components.study.text_formats import choose_formats
 from triptych.exchange import import_ratings
 from triptych.formats.ratings.assemble import Assembled
 from triptych.storage.models import Access
@@ -33,7 +33,7 @@ def choose_plan(assembled: Assembled) -> tuple[StudyPlan, bool]:
     raters = 1
     if state_after == OPEN:
         raters = st.number_input("Annotators per item in total", 1, MOST_RATERS, 3, key="raters")
-    formats = choose_formats_of(assembled.items, "format")
+    formats = choose_formats(assembled.items)
     plan = StudyPlan(title=title.strip(), raters_per_item=raters, access=Access.invited, formats=formats)
     return plan, state_after == OPEN
 
