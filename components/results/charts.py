@@ -70,18 +70,21 @@ def means(result: CriterionResult, names: dict[int, str]) -> go.Figure | None:
     if not intervals:
         return None
     scale = 100 if result.share else 1
-    figure = dots(
-        [_name(system, names) for system, _ in intervals],
-        [ends_of(interval, scale) for _, interval in intervals],
-        [f"{spoken(interval, result.share)}, n = {system.n}" for system, interval in intervals],
-    )
-    low, high = (scale * end for end in result.ends)
-    room = (high - low) * 0.04
+    rows = [_name(system, names) for system, _ in intervals]
+    hover = [f"{spoken(interval, result.share)}, n = {system.n}" for system, interval in intervals]
+    figure = go.Figure(dots(rows, [ends_of(interval, scale) for _, interval in intervals], hover))
     frame(figure, [_name(system, names) for system in result.systems])
     title = f"{result.counts_as}, % of answers" if result.share else "Mean and 95 % interval"
     ticks = [point for point in result.points if point == round(point)] or None
-    figure.update_xaxes(range=[low - room, high + room], title=axis_title(title), showgrid=True, tickvals=ticks)
+    figure.update_xaxes(range=whole_scale(result), title=axis_title(title), showgrid=True, tickvals=ticks)
     return figure
+
+
+def whole_scale(result: CriterionResult) -> tuple[float, float]:
+    """The range of an axis for the criterion, from end to end with a margin; of shares in percent."""
+    low, high = ((100 if result.share else 1) * end for end in result.ends)
+    room = (high - low) * 0.04
+    return low - room, high + room
 
 
 def ends_of(interval: Interval, scale: int) -> tuple[float, float, float]:
@@ -89,26 +92,24 @@ def ends_of(interval: Interval, scale: int) -> tuple[float, float, float]:
     return scale * interval.mean, scale * low, scale * high
 
 
-def dots(rows: list[str], intervals: Sequence[tuple[float, float, float]], hover: list[str]) -> go.Figure:
+def dots(rows: list[str], intervals: Sequence[tuple[float, float, float]], hover: list[str]) -> go.Scatter:
     """One dot per row with its interval. `intervals`: (value, low, high), all equal without an interval."""
-    return go.Figure(
-        go.Scatter(
-            x=[value for value, _, _ in intervals],
-            y=rows,
-            mode="markers",
-            marker={"size": 11, "color": palette.THESE},
-            error_x={
-                "type": "data",
-                "symmetric": False,
-                "array": [high - value for value, _, high in intervals],
-                "arrayminus": [value - low for value, low, _ in intervals],
-                "color": palette.THESE,
-                "thickness": 2,
-                "width": 5,
-            },
-            text=hover,
-            hovertemplate="%{y}: %{text}<extra></extra>",
-        )
+    return go.Scatter(
+        x=[value for value, _, _ in intervals],
+        y=rows,
+        mode="markers",
+        marker={"size": 11, "color": palette.THESE},
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": [high - value for value, _, high in intervals],
+            "arrayminus": [value - low for value, low, _ in intervals],
+            "color": palette.THESE,
+            "thickness": 2,
+            "width": 5,
+        },
+        text=hover,
+        hovertemplate="%{y}: %{text}<extra></extra>",
     )
 
 

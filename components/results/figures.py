@@ -184,7 +184,7 @@ def alphas(agreements: Sequence[Agreement], titles: dict[str, str]) -> go.Figure
         (alpha, alpha, alpha) if isinstance(agreement.interval, Undefined) else (alpha, *agreement.interval)
         for agreement, alpha in defined
     ]
-    figure = dots(rows, limits, [f"{alpha:.2f}" for alpha, _, _ in limits])
+    figure = go.Figure(dots(rows, limits, [f"{alpha:.2f}" for alpha, _, _ in limits]))
     frame(figure, rows)
     lowest = min([0.0, *(low - 0.05 for _, low, _ in limits)])
     for band in BANDS:  # they overlap, so the range above both is darker

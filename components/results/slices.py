@@ -15,7 +15,6 @@ from triptych.results.first_screen.ranking import pictured
 from triptych.results.first_screen.slices import Slice, slices
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.verdicts import caution, summary
-from triptych.rubric import palette
 from triptych.stats.intervals import Interval
 from triptych.stats.numbers import counted
 
@@ -77,13 +76,10 @@ def _figure(analysis: StudyAnalysis, result: CriterionResult, parts: Sequence[Sl
     ]
     scale = 100 if result.share else 1
     rows = [name for name, _ in drawn]
-    figure = charts.dots(
-        rows, [charts.ends_of(of, scale) for _, of in drawn], [spoken(of, result.share) for _, of in drawn]
-    )
+    intervals = [charts.ends_of(of, scale) for _, of in drawn]
+    figure = go.Figure(charts.dots(rows, intervals, [spoken(of, result.share) for _, of in drawn]))
     charts.frame(figure, rows)
-    low, high = (scale * end for end in result.ends)
-    room = (high - low) * 0.04
     figure.update_layout(height=charts.FRAME + 24 * len(rows))
-    figure.update_xaxes(range=[low - room, high + room], showgrid=True, zeroline=False)
-    figure.update_traces(marker={"color": palette.THESE, "size": 9})
+    figure.update_xaxes(range=charts.whole_scale(result), showgrid=True, zeroline=False)
+    figure.update_traces(marker_size=9)
     return figure

@@ -10,11 +10,10 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from components.results.charts import cut, plain_label
+from components.results.charts import cut, dots, ends_of, plain_label
 from components.shell.words import NONE
 from triptych.results.criterion import CriterionResult, spoken
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.rubric import palette
 from triptych.stats.intervals import Interval
 from triptych.stats.numbers import written
 
@@ -107,30 +106,10 @@ def _draw(
     drawn = [
         (name, of) for name, code in zip(rows, order, strict=True) if isinstance(of := intervals.get(code), Interval)
     ]
-    values = [scale * of.mean for _, of in drawn]
-    figure.add_scatter(
-        x=values,
-        y=[name for name, _ in drawn],
-        mode="markers",
-        marker={"size": 9, "color": palette.THESE},
-        error_x={
-            "type": "data",
-            "symmetric": False,
-            "array": [
-                scale * (of.mean if of.high is None else of.high) - x for x, (_, of) in zip(values, drawn, strict=True)
-            ],
-            "arrayminus": [
-                x - scale * (of.mean if of.low is None else of.low) for x, (_, of) in zip(values, drawn, strict=True)
-            ],
-            "color": palette.THESE,
-            "thickness": 2.5,
-            "width": 0,
-        },
-        text=[spoken(of, result.share) for _, of in drawn],
-        hovertemplate="%{y}: %{text}<extra></extra>",
-        row=row,
-        col=column,
-    )
+    ends = [ends_of(of, scale) for _, of in drawn]
+    marks = dots([name for name, _ in drawn], ends, [spoken(of, result.share) for _, of in drawn])
+    marks.update(marker_size=9, error_x={"thickness": 2.5, "width": 0})
+    figure.add_trace(marks, row=row, col=column)
     low, high = (scale * end for end in result.ends)
     room = (high - low) * 0.05
     figure.update_xaxes(range=[low - room, high + room], tickvals=_ticks(result, low, high), row=row, col=column)
