@@ -47,11 +47,13 @@ class LazyCommand(click.Command):
     """A command whose function is imported when it runs.
 
     target: "module:function" in triptych/cli; the function takes the arguments by name and returns a Reply.
+    name: of the command, unless it is the function's.
     with_database: it may open the database, so its files are private and it waits for other programs.
     """
 
-    def __init__(self, name: str, target: str, params: Sequence[click.Parameter] = (), **more: Any) -> None:
+    def __init__(self, target: str, params: Sequence[click.Parameter] = (), *, name: str = "", **more: Any) -> None:
         self.target, self.with_database = target, more.pop("with_database", True)
+        name = name or target.partition(":")[2].replace("_", "-")
         as_json = click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON object instead of lines.")
         own = [as_json] if more.pop("with_json", True) else []
         super().__init__(name, params=[*params, *own], **more)
@@ -101,8 +103,8 @@ def renewed(words: list[str]) -> list[str]:
     return words
 
 
-def _group(name: str, about: str, *commands: click.Command, **more: Any) -> click.Group:
-    return click.Group(name, commands=commands, help=about, **more)
+def _group(name: str, about: str, *commands: click.Command) -> click.Group:
+    return click.Group(name, commands=commands, help=about)
 
 
 def _argument(name: str, about: str, **more: Any) -> click.Argument:
@@ -117,31 +119,19 @@ def _flag(name: str, about: str) -> click.Option:
     return click.Option([name], help=about, is_flag=True)
 
 
-def _lead() -> click.Argument:
-    return _argument("lead", "The name of the lead.")
-
-
-def _study() -> click.Argument:
-    return _argument("study", "The study's short name.")
-
-
-def _output() -> click.Argument:
-    return _argument("file", "The file to write; - means standard output.")
-
-
-def _encoding() -> click.Option:
-    return _option("--encoding", "The encoding of files that are not UTF-8.", type=click.Choice(ENCODINGS))
-
-
+# parameters of several commands
+LEAD = _argument("lead", "The name of the lead.")
+STUDY_NAME = _argument("study", "The study's short name.")
+OUTPUT = _argument("file", "The file to write; - means standard output.")
+ENCODING = _option("--encoding", "The encoding of files that are not UTF-8.", type=click.Choice(ENCODINGS))
 STUDY = _group(
     "study",
     "Create, launch, list, export and archive studies.",
-    LazyCommand("list", "study:list_studies", help="List the studies with their short names."),
+    LazyCommand("study:list_studies", name="list", help="List the studies with their short names."),
     LazyCommand(
-        "create",
         "study:create",
         [
-            _lead(),
+            LEAD,
             _argument("title", "The study's title."),
             _argument("rubric", "A rubric file, or the key of a shipped rubric."),
             _argument(
@@ -163,18 +153,17 @@ STUDY = _group(
                 type=click.Choice(["context", "responses", "extra_texts"]),
                 multiple=True,
             ),
-            _encoding(),
+            ENCODING,
             _flag("--write", "Store the study; without this, the command only shows what it would store."),
         ],
         help="Create a study from files of items. Without --write, the command checks the files and shows the study; "
         "with it, the study is stored as a draft.",
     ),
     LazyCommand(
-        "set-state",
         "study:set_state",
         [
-            _lead(),
-            _study(),
+            LEAD,
+            STUDY_NAME,
             _argument("state", "The new state.", type=click.Choice(["open", "paused", "closed"])),
             _option(
                 "--no-consent",
@@ -185,10 +174,9 @@ STUDY = _group(
         help="Launch, open, pause or close a study.",
     ),
     LazyCommand(
-        "import-ratings",
         "study:import_ratings",
         [
-            _lead(),
+            LEAD,
             _argument("title", "The study's title."),
             _argument(
                 "files",
@@ -217,24 +205,22 @@ STUDY = _group(
                 multiple=True,
                 metavar="CRITERION=OPTION",
             ),
-            _encoding(),
+            ENCODING,
             _flag("--write", "Store the study; without this, the command only shows what it would store."),
         ],
         help="Create a closed study from finished ratings. Without --write, the command checks the ratings and shows "
         "the study; with it, the study is stored.",
     ),
     LazyCommand(
-        "export",
         "study:export",
-        [_study(), _output()],
+        [STUDY_NAME, OUTPUT],
         help="Write a study to one zip file, for import elsewhere. It contains the log, texts, ratings and the names "
         "of systems, and of people only pseudonyms.",
     ),
     LazyCommand(
-        "archive",
         "study:archive",
         [
-            _study(),
+            STUDY_NAME,
             _argument("folder", "A new folder; not needed with --list-texts.", required=False),
             _option(
                 "--licence",
@@ -259,14 +245,13 @@ STUDY = _group(
         "logged.",
     ),
     LazyCommand(
-        "import",
         "study:import_study",
-        [_argument("file", "The zip file; - means standard input."), _lead()],
+        [_argument("file", "The zip file; - means standard input."), LEAD],
+        name="import",
         help="Add a study that `study export` wrote. Every row is checked against its log first; its annotators arrive "
         "as pseudonyms without logins.",
     ),
     LazyCommand(
-        "open-capsule",
         "study:open_capsule",
         [_argument("file", "The zip file."), _argument("lead", "The name of the lead to create.")],
         help="Open an exported study in an empty database. Set TRIPTYCH_HOME to a new folder. The command also creates "
@@ -277,19 +262,16 @@ PEOPLE = _group(
     "people",
     "Leads and their passcodes; personal links for annotators.",
     LazyCommand(
-        "add-lead",
         "people:add_lead",
         [_argument("name", "The lead's name.")],
         help="Create a lead account. The passcode is read from the terminal or from the first line of standard input.",
     ),
     LazyCommand(
-        "reset-passcode",
         "people:reset_passcode",
         [_argument("name", "The lead's name.")],
         help="Set a new passcode for a lead. It is read from the terminal or from the first line of standard input.",
     ),
     LazyCommand(
-        "identity",
         "people:identity",
         [
             _argument("person", "A pseudonym, or a lead's name.", required=False),
@@ -298,11 +280,10 @@ PEOPLE = _group(
         help="Assign a single sign-on identity, or list all. See docs/deploying.md.",
     ),
     LazyCommand(
-        "invite",
         "people:invite",
         [
-            _lead(),
-            _study(),
+            LEAD,
+            STUDY_NAME,
             _argument("names", "The names of annotators.", nargs=-1, required=False),
             _option(
                 "--list",
@@ -311,7 +292,7 @@ PEOPLE = _group(
                 metavar="FILE",
             ),
             _option("--address", "The app's address, for the links.", default="http://localhost:8501", metavar="URL"),
-            _encoding(),
+            ENCODING,
         ],
         help="Create personal links. Each person named or on a CSV list gets one; links are shown once and not stored.",
     ),
@@ -320,33 +301,29 @@ DATA = _group(
     "data",
     "Export; back up, restore, move and check the database.",
     LazyCommand(
-        "export",
         "data:export",
         [
-            _study(),
+            STUDY_NAME,
             _argument(
                 "format",
                 f"ratings or highlights for one CSV file; for a zip: {', '.join(ZIPPED)}.",
                 type=click.Choice([*TABLES, *ZIPPED]),
                 metavar="FORMAT",
             ),
-            _output(),
+            OUTPUT,
         ],
         help="Write a study's data to a file.",
     ),
     LazyCommand(
-        "backup",
         "data:backup",
         help="Back up the database, even while it is in use. The folder backups next to it gets the file.",
     ),
     LazyCommand(
-        "restore",
         "data:restore",
         [_argument("file", "A backup; - means standard input.")],
         help="Restore a backup. The current state is backed up first, and every study's log records the restore.",
     ),
     LazyCommand(
-        "move",
         "data:move",
         [
             _argument(
@@ -363,9 +340,8 @@ DATA = _group(
         help="Copy the database, or some studies, to another one. Either may be SQLite or PostgreSQL; every row is "
         "compared afterwards.",
     ),
-    LazyCommand("migrate", "data:migrate", help="Upgrade the database to this version's schema, after a backup."),
+    LazyCommand("data:migrate", help="Upgrade the database to this version's schema, after a backup."),
     LazyCommand(
-        "verify",
         "data:verify",
         [
             _option(
@@ -382,9 +358,8 @@ REPORT = _group(
     "report",
     "Reports of a study.",
     LazyCommand(
-        "make",
         "report:make",
-        [_study(), _argument("folder", "A new or empty folder; - writes a zip to standard output.")],
+        [STUDY_NAME, _argument("folder", "A new or empty folder; - writes a zip to standard output.")],
         help="Write the current report of a study. It contains tables, figures, a datasheet, the data and a script "
         "that recomputes every number.",
     ),
@@ -394,7 +369,6 @@ SERVER = _group(
     "server",
     "Start the app; check this installation.",
     LazyCommand(
-        "run",
         "server:run",
         [
             _option("--address", "The address to listen on; 0.0.0.0 means all. [default: 127.0.0.1]"),
@@ -405,7 +379,6 @@ SERVER = _group(
         help="Start the app; Ctrl+C stops it. `triptych` without a command does the same.",
     ),
     LazyCommand(
-        "doctor",
         "server:doctor",
         [_option("--error", "The id of an error: show its trace instead.", metavar="ID")],
         with_database=False,
@@ -417,25 +390,23 @@ RUBRIC = _group(
     "rubric",
     "Check rubric files.",
     LazyCommand(
-        "check",
         "rubric:check",
         [_argument("files", "Rubric files; - means standard input.", nargs=-1, required=False)],
         help="Check rubric files, by default the shipped ones.",
     ),
-    LazyCommand("schema", "rubric:schema", help="Write rubrics/schema.json for completion in editors."),
+    LazyCommand("rubric:schema", help="Write rubrics/schema.json for completion in editors."),
 )
 SHARE = LazyCommand(
-    "share",
     "server:share",
     with_database=False,
     help="Show what colleagues on this network open, with a QR code.",
 )
 COMPLETION = LazyCommand(
-    "completion",
     "completion:script",
     [_argument("shell", "Your shell.", type=click.Choice(["bash", "zsh", "fish"]))],
     with_database=False,
     with_json=False,
+    name="completion",
     help='Print shell completion. To use it: eval "$(triptych completion bash)".',
 )
 
