@@ -6,7 +6,7 @@ import getpass
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TypeVar
 
 import click
@@ -48,10 +48,7 @@ def written(command: Callable[[Session], T]) -> T:
 @contextmanager
 def alone(engine: Engine) -> Iterator[None]:
     """Ensure that no server uses the same SQLite file in the meantime."""
-    with ExitStack() as stack:
-        lock = database.lock_server(engine)
-        if lock:
-            stack.enter_context(lock)
+    with database.lock_server(engine) or nullcontext():
         yield
 
 
