@@ -78,10 +78,31 @@ def members_of(session: Session, study: Study) -> list[Member]:
         .order_by(Membership.role.desc(), Membership.joined_at, Person.id)
     )
     version, erased = settings_of(study).consent.version, erased_people(session, study.id)
-    return [
-        _member(membership, person, until, panel, version, erased, is_named(study, membership))
-        for membership, person, until, panel in session.execute(query)
-    ]
+    members = []
+    for membership, person, until, panel in session.execute(query):
+        named = is_named(study, membership)
+        agreed = "agreed" if membership.consent_version == version else "outdated"
+        member = Member(
+            pseudonym=person.pseudonym,
+            role=membership.role,
+            kind=person.kind,
+            name=person.name if named else None,
+            email=person.email if named else None,
+            panel_id=panel if named else None,
+            joined_at=membership.joined_at,
+            consent=agreed if membership.consented_at else "none",
+            consented_at=membership.consented_at,
+            turned_away_as=membership.turned_away_as,
+            withdrawn_at=membership.withdrawn_at,
+            excluded_at=membership.excluded_at,
+            excluded_reason=membership.excluded_reason,
+            disabled=person.disabled_at is not None,
+            erased=person.pseudonym in erased,
+            link_until=until,
+            can_sign_in=person.passcode_hash is not None,
+        )
+        members.append(member)
+    return members
 
 
 def is_named(study: Study, membership: Membership) -> bool:
@@ -91,37 +112,6 @@ def is_named(study: Study, membership: Membership) -> bool:
     installation lead and the annotators of any may try.
     """
     return membership.withdrawn_at is None and not study.demo
-
-
-def _member(
-    membership: Membership,
-    person: Person,
-    link_until: datetime | None,
-    panel_id: str | None,
-    version: str,
-    erased: frozenset[str],
-    named: bool,
-) -> Member:
-    agreed = "agreed" if membership.consent_version == version else "outdated"
-    return Member(
-        pseudonym=person.pseudonym,
-        role=membership.role,
-        kind=person.kind,
-        name=person.name if named else None,
-        email=person.email if named else None,
-        panel_id=panel_id if named else None,
-        joined_at=membership.joined_at,
-        consent=agreed if membership.consented_at else "none",
-        consented_at=membership.consented_at,
-        turned_away_as=membership.turned_away_as,
-        withdrawn_at=membership.withdrawn_at,
-        excluded_at=membership.excluded_at,
-        excluded_reason=membership.excluded_reason,
-        disabled=person.disabled_at is not None,
-        erased=person.pseudonym in erased,
-        link_until=link_until,
-        can_sign_in=person.passcode_hash is not None,
-    )
 
 
 def find(session: Session, study: Study, pseudonym: str, role: Role = Role.annotator) -> tuple[Membership, Person]:
