@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from components.people.invitations import guest_form
-from components.people.links import keep
+from components.people.links import show_links
 from components.people.people_table import choose_member, leads_table
 from components.shell import state
 from components.shell.choices import certain
@@ -28,10 +28,10 @@ REMOVE_HINT = (
 )
 
 
-def leads(study: Study, everybody: Sequence[Member], who: Who) -> Invited | None:
-    """Draw the leads and the actions on them; returns an invited lead, whose link is shown in the next run."""
+def leads(study: Study, everybody: Sequence[Member], who: Who) -> None:
+    """Draw the leads and the actions on them."""
     leads_table(everybody)
-    invited, actor = None, who.pseudonym
+    actor = who.pseudonym
     with st.container(horizontal=True):
         with st.popover("Add a lead"):
             _add(study, actor)
@@ -39,18 +39,16 @@ def leads(study: Study, everybody: Sequence[Member], who: Who) -> Invited | None
             st.text(INVITE_HINT)
             guest = guest_form(Role.lead, study.slug)
             if guest:
-                invited = state.run_command(invitations.invite_one, study, *guest, Role.lead, actor)
-                keep(study.slug, [invited] if invited else [])
+                show_links(study.slug, state.run_command(invitations.invite_one, study, *guest, Role.lead, actor))
         fellow = [member for member in everybody if member.role == Role.lead]
         waiting = [member for member in fellow if not member.can_sign_in]
         if waiting:
             with st.popover("New link"):
-                invited = _new_link(study, waiting, actor) or invited
+                _new_link(study, waiting, actor)
         if len(fellow) > 1:
             with st.popover("Remove a lead"):
                 _remove(study, fellow, who)
     state.show_messages()
-    return invited
 
 
 def _add(study: Study, actor: str) -> None:
@@ -65,17 +63,13 @@ def _add(study: Study, actor: str) -> None:
             st.rerun()
 
 
-def _new_link(study: Study, waiting: Sequence[Member], actor: str) -> Invited | None:
+def _new_link(study: Study, waiting: Sequence[Member], actor: str) -> None:
     st.text(NEW_LINK_HINT)
     chosen = choose_member(waiting, "Invited lead", f"waiting-{study.slug}")
-    if chosen is None:
-        return None
-    if not state.button("Create a new link", f"new-link-{study.slug}-{chosen.pseudonym}", type="primary"):
-        return None
-    secret = state.run_command(roster.new_link, study, chosen.pseudonym, actor)
-    invited = secret and Invited(chosen.name or "", chosen.email, Role.lead, chosen.pseudonym, secret)
-    keep(study.slug, [invited] if invited else [])
-    return invited
+    if chosen and state.button("Create a new link", f"new-link-{study.slug}-{chosen.pseudonym}", type="primary"):
+        secret = state.run_command(roster.new_link, study, chosen.pseudonym, actor)
+        if secret:
+            show_links(study.slug, Invited(chosen.name or "", chosen.email, Role.lead, chosen.pseudonym, secret))
 
 
 def _remove(study: Study, fellow: Sequence[Member], who: Who) -> None:

@@ -28,15 +28,17 @@ def form_name(slug: str) -> str:
     return f"invite-{slug}"
 
 
-def keep(slug: str, invited: Sequence[Invited] | None) -> None:
-    """Add new links before those that are shown next, scroll to them, and empty the forms.
+def show_links(slug: str, *invited: Invited | None) -> None:
+    """Run the page again with new links before the others, if there are any: scrolls to them, and empties the forms.
 
     Call it directly after the command (see `state.keep`).
     """
-    if invited:
-        state.keep(NEW_LINKS, [*((slug, one) for one in invited), *state.recall(NEW_LINKS, [])])
+    new = [(slug, person) for person in invited if person]
+    if new:
+        state.keep(NEW_LINKS, [*new, *state.recall(NEW_LINKS, [])])
         state.renew(form_name(slug))
         state.show_next(SHOWN)
+        st.rerun()
 
 
 def links(study: Study) -> None:

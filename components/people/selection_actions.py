@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from components.people.links import keep
+from components.people.links import show_links
 from components.people.participants_table import selection_key
 from components.shell.choices import confirmed
 from components.shell.state import button, form_button, run_command
@@ -52,10 +52,10 @@ def _links(study: Study, chosen: Sequence[Participant], actor: str, key: str) ->
     people = [person.pseudonym for person in chosen]
     if all(person.step != Phase.stopped and person.member.kind == Kind.human for person in chosen):
         if button("Remind", f"remind-{key}", help=REMIND_HINT, icon=":material/mail:"):
-            keep(study.slug, run_command(invitations.remind, study, people, actor))
+            show_links(study.slug, *(run_command(invitations.remind, study, people, actor) or ()))
             st.rerun()
         if confirmed("New links", RENEW_HINT, "Replace their links", f"renew-{key}"):
-            keep(study.slug, run_command(invitations.renew, study, people, actor))
+            show_links(study.slug, *(run_command(invitations.renew, study, people, actor) or ()))
             st.rerun()
     has_link = any(person.member.link_until for person in chosen)
     if has_link and confirmed("End links", END_HINT, "End their links", f"end-{key}"):

@@ -8,14 +8,13 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from components.people.links import keep
+from components.people.links import show_links
 from components.people.people_table import choose_member
 from components.shell import state
 from components.shell.clearing import clear
 from components.shell.words import moment
 from triptych.people import invitations
 from triptych.people import viewers as seats
-from triptych.people.invitations import Invited
 from triptych.people.links import INVITATION_LIFE
 from triptych.people.names import LONGEST_NAME
 from triptych.people.roster import Member
@@ -34,22 +33,21 @@ USUAL_DAYS = 30
 READING = "Viewers read explanations and comments"
 
 
-def viewers(study: Study, everybody: Sequence[Member], who: Who) -> Invited | None:
-    """Draw the viewers and the actions on them; returns an invited viewer, whose link is shown in the next run."""
+def viewers(study: Study, everybody: Sequence[Member], who: Who) -> None:
+    """Draw the viewers and the actions on them."""
     st.caption(HINT)
-    sitting, actor, invited = [member for member in everybody if member.role == Role.viewer], who.pseudonym, None
+    sitting, actor = [member for member in everybody if member.role == Role.viewer], who.pseudonym
     if sitting:
         rows = [(v.pseudonym, v.name or "", moment(v.link_until) if v.link_until else "Ended") for v in sitting]
         st.dataframe(pd.DataFrame(rows, columns=["Viewer", "Name", "Link ends"]), hide_index=True, key="viewers")
     with st.container(horizontal=True, vertical_alignment="center"):
         with st.popover("Invite a viewer"):
-            invited = _invite(study, actor)
+            _invite(study, actor)
         if sitting:
             with st.popover("Withdraw a seat"):
                 _withdraw(study, sitting, actor)
         _choose_reading(study, who)
     state.show_messages()
-    return invited
 
 
 def _choose_reading(study: Study, who: Who) -> None:
@@ -69,7 +67,7 @@ def _choose_reading(study: Study, who: Who) -> None:
         st.rerun()  # shows what is stored: a tab whose session ended sent the toggle as it was
 
 
-def _invite(study: Study, actor: str) -> Invited | None:
+def _invite(study: Study, actor: str) -> None:
     st.text(LINK_HINT)
     name_of_form = f"viewer-{study.slug}"
     key = state.numbered(name_of_form)
@@ -77,15 +75,11 @@ def _invite(study: Study, actor: str) -> Invited | None:
         name = st.text_input("Name of the viewer", max_chars=LONGEST_NAME)
         email = st.text_input("E-mail address (optional)", max_chars=200)
         days = st.number_input("Days until the link expires", 1, INVITATION_LIFE.days, USUAL_DAYS)
-        if not state.form_button("Create a read-only link", key):
-            return None
-    invited: Invited | None = state.run_command(
-        invitations.invite_one, study, name, email, Role.viewer, actor, int(days)
-    )
-    if invited:
-        keep(study.slug, [invited])
-        state.renew(name_of_form)
-    return invited
+        if state.form_button("Create a read-only link", key):
+            invited = state.run_command(invitations.invite_one, study, name, email, Role.viewer, actor, int(days))
+            if invited:
+                state.renew(name_of_form)
+            show_links(study.slug, invited)
 
 
 def _withdraw(study: Study, sitting: Sequence[Member], actor: str) -> None:

@@ -65,14 +65,11 @@ if people:
 else:
     st.text(NOBODY_IN_DRAFT if study.state == StudyState.draft else NOBODY)
 st.header("Invite annotators", anchor=False)
-if forms.invite(study, view, who.pseudonym):
-    st.rerun()
+forms.invite(study, view, who.pseudonym)
 st.header("Leads", anchor=False)
-if leads(study, everybody, who):
-    st.rerun()
+leads(study, everybody, who)
 st.subheader("Viewers", anchor=False)
-if viewers(study, everybody, who):
-    st.rerun()
+viewers(study, everybody, who)
 if any(person.member.erased or person.member.withdrawn_at for person in people):
     st.header("Copies made earlier", anchor=False)
     confirmed = member_actions.copies(copies, who)
