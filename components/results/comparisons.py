@@ -49,11 +49,13 @@ BOTH_VERSIONS = (
 FAMILIES = "Tests within groups are adjusted together, and so are those between groups."
 
 
-def overview(analysis: StudyAnalysis) -> None:
-    """The verdict over all criteria; draws nothing for a single one, whose own verdict says the same."""
+def every_criterion(analysis: StudyAnalysis, slug: str) -> None:
+    """The verdict over all criteria, unless there is a single one, whose own says the same; then each of them."""
     shown = [result.criterion.key for result in analysis.criteria if analysis.contrasts_of(result.criterion.key)]
     if len(shown) > 1:
         st.text(leaders(analysis, shown))
+    for result in analysis.criteria:
+        _criterion_block(analysis, result, slug)
 
 
 def leaders(analysis: StudyAnalysis, criteria: Collection[str]) -> str:
@@ -65,7 +67,7 @@ def leaders(analysis: StudyAnalysis, criteria: Collection[str]) -> str:
     return " ".join(filter(None, [*sentences, caution_on(analysis, criteria)]))
 
 
-def criterion_block(analysis: StudyAnalysis, result: CriterionResult, slug: str) -> None:
+def _criterion_block(analysis: StudyAnalysis, result: CriterionResult, slug: str) -> None:
     """One criterion: the verdict, figures of differences and answers, agreement, and the numbers behind them."""
     key = result.criterion.key
     st.subheader(plain(result.criterion.title), anchor=False)

@@ -1,9 +1,9 @@
-"""Choosing one of several by name, and confirming irreversible actions."""
+"""Choosing one of several by name or by a tab, and confirming irreversible actions."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -50,6 +50,14 @@ def choose_for_act(label: str, names: Mapping[Key, str], key: str, **more: Any) 
 def _shown(names: Mapping[Key, str]) -> dict[Key, str]:
     often = Counter(names.values())
     return {each: name if often[name] == 1 else f"{name} · {each}" for each, name in names.items()}
+
+
+def in_tabs(sections: Mapping[str, Callable[..., None]], key: str, *arguments: Any) -> None:
+    """Sections as tabs under their titles; only that of the open tab is drawn, by its function with the arguments."""
+    for tab, draw in zip(st.tabs(list(sections), key=key, on_change="rerun"), sections.values(), strict=True):
+        if tab.open:
+            with tab:
+                draw(*arguments)
 
 
 def choose_language(who: Who | None) -> None:

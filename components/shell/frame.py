@@ -11,9 +11,8 @@ from components.shell import places, state
 from components.shell.choices import choose
 from components.shell.entrance import LOGO
 from components.shell.guides import address_of
-from components.shell.study_choice import titles_of
+from components.shell.study_choice import facts_of, titles_of
 from components.shell.tour import stop_box
-from triptych.stats.numbers import counted
 from triptych.storage.models import Study
 from triptych.study import lifecycle
 from triptych.study.lifecycle import StudyLine
@@ -98,11 +97,9 @@ def _study(studies: Sequence[Study]) -> StudyLine | None:
         st.query_params.from_dict({"study": chosen})
     with state.reading() as session:
         line = lifecycle.line_of(session, next(study for study in studies if study.slug == chosen))
-    blind = "Blind" if line.study.unblinded_at is None else "Unblinded"
-    progress = f"{line.done:,} of {counted(line.expected, 'annotation')}"
     if line.study.demo:
         st.badge("Demo", color="violet")
-    st.text(" · ".join([line.study.state.capitalize(), progress, blind]), width="content")
+    st.text(facts_of(line), width="content")
     return line
 
 

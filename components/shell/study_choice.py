@@ -12,6 +12,7 @@ from triptych.errors import NotFound
 from triptych.stats.numbers import counted
 from triptych.storage.models import Study
 from triptych.study import lifecycle
+from triptych.study.lifecycle import StudyLine
 from triptych.study.persons import Who
 
 
@@ -41,10 +42,14 @@ def watched_study(who: Who, place: str) -> Iterator[tuple[state.Session, Study]]
         study = lifecycle.seen_by(session, who)
         line = lifecycle.line_of(session, study)
         st.title(place, anchor=False)
-        blind = "Blind" if study.unblinded_at is None else "Unblinded"
-        progress = f"{line.done:,} of {counted(line.expected, 'annotation')}"
-        st.text(" · ".join([study.title, study.state.capitalize(), progress, blind]))
+        st.text(f"{study.title} · {facts_of(line)}")
         yield session, study
+
+
+def facts_of(line: StudyLine) -> str:
+    """The study's state, its progress, and whether it is blind."""
+    blind = "Blind" if line.study.unblinded_at is None else "Unblinded"
+    return f"{line.study.state.capitalize()} · {line.done:,} of {counted(line.expected, 'annotation')} · {blind}"
 
 
 def titles_of(studies: Sequence[Study]) -> dict[str, str]:

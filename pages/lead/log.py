@@ -3,6 +3,7 @@
 import streamlit as st
 
 from components.shell import backups, log_table, state
+from components.shell.choices import in_tabs
 from components.shell.study_choice import chosen_study
 from triptych.operations import verify
 from triptych.stats.numbers import counted
@@ -43,17 +44,8 @@ def integrity() -> None:
             log_table.verdict(verify.verify(session, lifecycle.led_by(session, who, slug)))
 
 
-def capsule_section() -> None:
-    backups.capsule(study)
-
-
-SECTIONS = {"Events": event_section, "Integrity check": integrity, "Capsule": capsule_section}
-
 who = state.require("lead")
 with chosen_study(who) as (session, study):
     slug = study.slug
-tabs = st.tabs(list(SECTIONS), key=f"log-section-{slug}", on_change="rerun")
-for tab, draw in zip(tabs, SECTIONS.values(), strict=True):
-    if tab.open:
-        with tab:
-            draw()
+sections = {"Events": event_section, "Integrity check": integrity, "Capsule": lambda: backups.capsule(study)}
+in_tabs(sections, f"log-section-{slug}")

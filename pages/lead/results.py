@@ -12,7 +12,7 @@ from components.results.scope import choose_scope, scope_notes
 from components.results.slices import slices_section
 from components.results.study_tools import study_tools
 from components.shell import live, state
-from components.shell.choices import choose
+from components.shell.choices import choose, in_tabs
 from components.shell.study_choice import chosen_study
 from triptych.results import adjudication, texts
 from triptych.results.annotators import speeds_of
@@ -30,9 +30,7 @@ def texts_of(study: Study) -> texts.Texts:
 
 
 def compared(analysis: StudyAnalysis, board: Board) -> None:
-    comparisons.overview(analysis)
-    for result in analysis.criteria:
-        comparisons.criterion_block(analysis, result, board.study.slug)
+    comparisons.every_criterion(analysis, board.study.slug)
     with state.reading() as session:
         finals = adjudication.final_values(session, board.study)
     comparisons.both_versions(analysis, adjudication.both_versions(analysis, finals), adjudication.decided_ones(finals))
@@ -110,8 +108,4 @@ with live.drawing(slug):
     results = shown(board, scope, step)
     analysis = results.analysis
     first_screen(results, board, tools, step)
-    sections = st.tabs([*SECTIONS], key=f"section-{slug}", on_change="rerun")
-    for section, draw in zip(sections, SECTIONS.values(), strict=True):
-        if section.open:
-            with section:
-                draw(analysis, board)
+    in_tabs(SECTIONS, f"section-{slug}", analysis, board)

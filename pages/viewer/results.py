@@ -11,6 +11,7 @@ from components.results.first_screen.looks import log_look
 from components.results.first_screen.screen import first_screen, no_rating
 from components.results.scope import scope_notes
 from components.shell import live, state
+from components.shell.choices import in_tabs
 from components.shell.study_choice import watched_study
 from triptych.participants.watching import watched, watched_frame
 from triptych.results import adjudication
@@ -24,9 +25,7 @@ from triptych.study.system_names import system_names
 
 
 def compared(analysis: StudyAnalysis) -> None:
-    comparisons.overview(analysis)
-    for result in analysis.criteria:
-        comparisons.criterion_block(analysis, result, slug)
+    comparisons.every_criterion(analysis, slug)
     with state.reading() as session:
         finals = adjudication.final_values(session, study)
     decided = [view.final(final) for final in adjudication.decided_ones(finals)]
@@ -69,9 +68,5 @@ scope_notes(view.frame, scope, kinds)
 results = shown(board, scope, step, source=watched_frame)
 analysis = results.analysis
 first_screen(replace(results, findings=lambda: view.findings(results.findings())), board, tools, step)
-drawn = SECTIONS | ({"What they say": explained} if view.explained else {})
-for tab, draw in zip(st.tabs(list(drawn), key=f"section-{slug}", on_change="rerun"), drawn.values(), strict=True):
-    if tab.open:
-        with tab:
-            draw(analysis)
+in_tabs(SECTIONS | ({"What they say": explained} if view.explained else {}), f"section-{slug}", analysis)
 st.caption("Leads see in the log on which days you opened results.")
