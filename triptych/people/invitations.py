@@ -32,6 +32,7 @@ HEADINGS = {"e-mail": "email", "mail": "email", "e-mail address": "email", "emai
 # people without a name, and their group
 SEVERAL = re.compile(r"(?P<group>[^,;\t]{0,200}?)\s*[×x*]\s*(?P<count>\d{1,4})")
 DELIMITERS = ",;\t"
+NAMESAKES = " Two people with the same name need a surname or an initial."
 MAX_GUESTS = 1000
 MAX_EMAIL_CHARACTERS = 200
 MAX_GROUP_CHARACTERS = 60
@@ -171,20 +172,12 @@ def is_address(email: str) -> bool:
 
 
 def _find_doubles(guests: Sequence[Guest], findings: Findings) -> None:
-    names: dict[str, int] = {}
-    emails: dict[str, int] = {}
+    rows: dict[tuple[str, str], int] = {}
     for guest in guests:
-        first = names.setdefault(folded(guest.name), guest.row) if guest.name else guest.row
-        if first != guest.row:
-            findings.error(
-                f"'{guest.name}' is in row {first} already. Two people with the same name need a surname or an "
-                f"initial.",
-                guest.row,
-                "name",
-            )
-        first = emails.setdefault(folded(guest.email), guest.row) if guest.email else guest.row
-        if first != guest.row:
-            findings.error(f"'{guest.email}' is in row {first} already.", guest.row, "email")
+        for column, text, advice in (("name", guest.name, NAMESAKES), ("email", guest.email, "")):
+            first = rows.setdefault((column, folded(text)), guest.row) if text else guest.row
+            if first != guest.row:
+                findings.error(f"'{text}' is in row {first} already.{advice}", guest.row, column)
 
 
 def _find_known(session: Session, study: Study, guests: Sequence[Guest], findings: Findings) -> None:
