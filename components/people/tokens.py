@@ -11,10 +11,11 @@ import streamlit as st
 from components.shell import state
 from components.shell.choices import ASKED, choose, choose_for_act
 from components.shell.words import moment
+from triptych import clock
 from triptych.people import tokens
-from triptych.people.tokens import MAX_NAME_CHARACTERS, Scope, TokenFacts
+from triptych.people.tokens import MAX_NAME_CHARACTERS, Scope
 from triptych.stats.numbers import counted
-from triptych.storage.models import Study
+from triptych.storage.models import Study, Token
 from triptych.study.persons import Certainty, Who
 
 NEW_TOKEN, FORM = "token made", "new-token"
@@ -49,7 +50,7 @@ def made_token() -> None:
             st.rerun()
 
 
-def token_list(made: Sequence[TokenFacts], who: Who) -> None:
+def token_list(made: Sequence[tuple[Token, str | None]], who: Who) -> None:
     """List the tokens with scope, expiry and last use, and a button to revoke each."""
     if not made:
         st.text("You have no token.")
@@ -57,22 +58,21 @@ def token_list(made: Sequence[TokenFacts], who: Who) -> None:
     rows = [
         {
             "Name": token.name,
-            "May": ", ".join(token.scopes),
-            "Studies": token.study or ALL,
+            "May": ", ".join(tokens.scopes_of(token)),
+            "Studies": study or ALL,
             "Last used": moment(token.used_at) if token.used_at else "never",
-            "Valid until": "expired" if token.expired else moment(token.expires_at),
+            "Valid until": "expired" if token.expires_at <= clock.now() else moment(token.expires_at),
             "Made": moment(token.created_at),
         }
-        for token in made
+        for token, study in made
     ]
     st.dataframe(pd.DataFrame(rows), hide_index=True, key="tokens")
     with st.popover("Revoke a token"):
         st.text("Scripts that use it will be refused from now on.")
-        token = choose_for_act(
-            "Token", {token.id: f"{token.name}, made {moment(token.created_at)}" for token in made}, "revoked"
-        )
-        if token is not None and state.button("Revoke it", f"revoke-token-{token}", type="primary"):
-            state.run_command(tokens.revoke, who, token, done=REVOKED)
+        names = {token.id: f"{token.name}, made {moment(token.created_at)}" for token, _ in made}
+        revoked = choose_for_act("Token", names, "revoked")
+        if revoked is not None and state.button("Revoke it", f"revoke-token-{revoked}", type="primary"):
+            state.run_command(tokens.revoke, who, revoked, done=REVOKED)
             st.rerun()
 
 

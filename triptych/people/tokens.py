@@ -52,23 +52,6 @@ class Bearer:
     used_at: datetime | None
 
 
-@dataclass(frozen=True)
-class TokenFacts:
-    """A token as listed for its lead. study: the title of the only study that it is for; None for all."""
-
-    id: int
-    name: str
-    scopes: tuple[Scope, ...]
-    study: str | None
-    created_at: datetime
-    expires_at: datetime
-    used_at: datetime | None
-
-    @property
-    def expired(self) -> bool:
-        return self.expires_at <= clock.now()
-
-
 def make(
     session: Session,
     who: Who,
@@ -138,7 +121,7 @@ def bearer(session: Session, secret: str) -> Bearer | None:
         return None
     token, person = row
     who = Who(person.id, person.pseudonym, person.role, person.name, 0)
-    return Bearer(who, frozenset(_scopes(token)), token.study_id, token.id, token.expires_at, token.used_at)
+    return Bearer(who, frozenset(scopes_of(token)), token.study_id, token.id, token.expires_at, token.used_at)
 
 
 def is_to_be_noted(bearer: Bearer) -> bool:
@@ -150,14 +133,11 @@ def note_use(session: Session, bearer: Bearer) -> None:
     session.execute(update(Token).where(Token.id == bearer.token_id).values(used_at=clock.now()))
 
 
-def of_person(session: Session, person_id: int) -> list[TokenFacts]:
-    """The tokens of a lead, newest first, including expired ones."""
+def of_person(session: Session, person_id: int) -> list[tuple[Token, str | None]]:
+    """The tokens of a lead, newest first, including expired ones, each with the title of the only study it is for."""
     query = select(Token, Study.title).outerjoin(Study, Study.id == Token.study_id)
     own = query.where(Token.person_id == person_id).order_by(Token.id.desc())
-    return [
-        TokenFacts(t.id, t.name, _scopes(t), title, t.created_at, t.expires_at, t.used_at)
-        for t, title in session.execute(own)
-    ]
+    return [(token, title) for token, title in session.execute(own)]
 
 
 def revoke(session: Session, who: Who, token_id: int) -> None:
@@ -187,7 +167,8 @@ def _end(session: Session, who: Who, token: Token) -> bool:
     return True
 
 
-def _scopes(token: Token) -> tuple[Scope, ...]:
+def scopes_of(token: Token) -> tuple[Scope, ...]:
+    """What the token may do."""
     further = [(token.may_write, Scope.write), (token.may_unblind, Scope.unblind)]
     return (Scope.read, *(scope for may, scope in further if may))
 
@@ -200,7 +181,7 @@ def _locked_studies(session: Session, who: Who, token: Token) -> list[int]:
 
 
 def _record(session: Session, who: Who, token: Token, kind: EventKind, studies: Sequence[int]) -> None:
-    values = {"name": token.name, "scopes": list(_scopes(token)), "expires_at": token.expires_at.isoformat()}
+    values = {"name": token.name, "scopes": list(scopes_of(token)), "expires_at": token.expires_at.isoformat()}
     old, new = (None, values) if kind == EventKind.token_made else (values, None)
     for study_id in studies:
         events.record(session, study_id, kind, who.pseudonym, old=old, new=new)

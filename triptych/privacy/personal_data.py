@@ -94,12 +94,12 @@ def _tokens(session: Session, person_id: int) -> list[dict[str, Any]]:
     return [
         {
             "name": token.name,
-            "scopes": token.scopes,
+            "scopes": tokens.scopes_of(token),
             "made_at": _time(token.created_at),
             "expires_at": _time(token.expires_at),
             "used_at": _time(token.used_at),
         }
-        for token in tokens.of_person(session, person_id)
+        for token, _title in tokens.of_person(session, person_id)
     ]
 
 
