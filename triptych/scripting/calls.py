@@ -10,7 +10,7 @@ import io
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from inspect import getdoc
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel
 from sqlmodel import Session, select
@@ -162,22 +162,24 @@ def _page_of(
 def _read_results(session: Session, asker: Asker, request: OfStudy) -> Any:
     from triptych.scripting import numbers  # pandas and SciPy, which annotators need not wait for
 
-    return numbers.read(session, study_of(session, asker, request.study))
+    see_one_state(session)
+    study = study_of(session, asker, request.study)
+    return numbers.read(session, study), numbers.collected(session, study)
 
 
 def _results(session: Session, asker: Asker, request: OfStudy, reading: Any) -> Results:
     """Every number of the results, with its interval. The log records that results were opened."""
-    _log_look(session, study_of(session, asker, request.study), asker, reading.collection)
-    results: Results = reading.results
-    return results
+    results, collected = reading
+    _log_look(session, study_of(session, asker, request.study), asker, collected)
+    return cast(Results, results)
 
 
-def _log_look(session: Session, study: Study, asker: Asker, collection: Any) -> None:
+def _log_look(session: Session, study: Study, asker: Asker, collected: Any) -> None:
     """Log that the results were viewed, as the results page does."""
     from triptych.results import looking
 
-    if collection is not None:
-        looking.log_look(session, study, collection.filled, collection.planned, asker.who.pseudonym)
+    if collected is not None:
+        looking.log_look(session, study, collected.filled, collected.planned, asker.who.pseudonym)
 
 
 def _reports(session: Session, asker: Asker, request: OfStudy) -> Reports:
@@ -338,19 +340,20 @@ def _append_scores(session: Session, asker: Asker, request: Scores, checked: Any
 
 def _build_report(session: Session, asker: Asker, request: OfStudy) -> Any:
     from triptych.reports.build import build_report
+    from triptych.scripting import numbers
 
     see_one_state(session)
     study = study_of(session, asker, request.study)
-    return build_report(session, study), _read_results(session, asker, request).collection
+    return build_report(session, study), numbers.collected(session, study)
 
 
 def _keep_report(session: Session, asker: Asker, request: OfStudy, built: Any) -> ReportFacts:
     """Make a report of the current state of the study."""
     from triptych.reports import snapshot
 
-    report, collection = built
+    report, collected = built
     study = study_of(session, asker, request.study)
-    _log_look(session, study, asker, collection)
+    _log_look(session, study, asker, collected)
     snapshot.keep(session, study, report, asker.who.pseudonym)
     return next(made for made in _reports_of(session, study) if made.sha256 == report.sha256)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from sqlmodel import Session
 
 from triptych.reports.further import further_of
 from triptych.reports.numbers import Book
+from triptych.results.frame.collection import collection
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
@@ -30,27 +30,23 @@ Row = list[str | float | None]
 Numbers = dict[tuple[str, ...], Number]
 
 
-@dataclass(frozen=True)
-class ReadNumbers:
-    """The numbers, and the state of collection when they were read; None if there is no rating."""
-
-    results: Results
-    collection: Collected | None
+def collected(session: Session, study: Study) -> Collected | None:
+    """The state of collection, which the log records when results are opened; None if there is no rating."""
+    frame = frame_of(session, study)
+    return None if frame.ratings.empty else collection(frame.planned, frame.work, frame.settings.preregistration)
 
 
-def read(session: Session, study: Study) -> ReadNumbers:
+def read(session: Session, study: Study) -> Results:
     """The numbers of the results page and of a report made now, with the default filters."""
     frame = frame_of(session, study)
     analysis = analyse(frame, Counted(kinds_by_default(study)), system_names(session, study))
     rows: list[Row] = []
-    collection = None
     if not frame.ratings.empty:
-        collection = analysis.collection
         pay = meter_of(settings_of(study).pay, frame, analysis.scope.kinds)
         further = further_of(session, study, analysis, pay)
         rows = with_intervals(Book.of(analysis, further.numbers).numbers)
     blind = study.unblinded_at is None
-    return ReadNumbers(Results(event_number=frame.number, blind=blind, columns=list(COLUMNS), rows=rows), collection)
+    return Results(event_number=frame.number, blind=blind, columns=list(COLUMNS), rows=rows)
 
 
 def listed(analysis: StudyAnalysis) -> list[Row]:
