@@ -55,13 +55,13 @@ def more_items(study: Study, rubric: Rubric, version: int) -> Parts | None:
     file = choose_file(rubric, key)
     if file is None:
         return None
-    chosen = import_preview(file, rubric, file_before(), study)
+    _, common_names = import_preview(file, rubric, file_before(), study)
     if not file.ok:
         return None
     ways = [ADD, REPLACE] if draft and study.item_count else [ADD]
     way = st.radio("What to do with this file", ways, key=f"{key}-what") if len(ways) > 1 else ADD
     pressed = state.button("Store these items", f"{key}-stored", type="primary")
-    settings = {"common_names": chosen.common_names}
+    settings = {"common_names": common_names}
     return Parts(items=file, replace_items=way == REPLACE, settings=settings) if pressed else None
 
 

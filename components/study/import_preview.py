@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import streamlit as st
 
@@ -33,19 +32,12 @@ BLINDING_NOTE = (
 )
 
 
-@dataclass(frozen=True)
-class ItemChoices:
-    """The lead's choices for a file: how texts are shown, and which systems are named by a common word."""
-
-    formats: Formats
-    common_names: tuple[str, ...]
-
-
 def import_preview(
     file: ItemFile, rubric: Rubric, before: ItemFile | None = None, study: Study | None = None
-) -> ItemChoices:
+) -> tuple[Formats, tuple[str, ...]]:
     """Draw everything that was read, and the linter's findings; all texts of the file are shown unformatted.
 
+    Returns the lead's choices: how texts are shown, and which systems are named by a common word.
     before: the file that this one replaces. study: an existing study that gets the items, which fixes the formats.
     """
     common = settings_of(study).common_names if study else ()
@@ -62,7 +54,7 @@ def import_preview(
     if file.items:
         _first_items(file, rubric, study or views.study_to_be(rubric, formats))
     _columns(file)
-    return ItemChoices(formats, common)
+    return formats, common
 
 
 def _first_items(file: ItemFile, rubric: Rubric, study: Study) -> None:

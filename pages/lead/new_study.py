@@ -35,12 +35,12 @@ st.header("2. Which items", anchor=False)
 file = choose_file(rubric)
 if file is None:
     st.stop()
-reading = import_preview(file, rubric, file_before())
+formats, common_names = import_preview(file, rubric, file_before())
 if not file.ok:
     st.stop()
 
 st.header("3. How", anchor=False)
-plan = replace(choose_plan(rubric), formats=reading.formats, common_names=reading.common_names)
+plan = replace(choose_plan(rubric), formats=formats, common_names=common_names)
 if state.button("Create the study", "create-study", type="primary"):
     study = state.run_command(lifecycle.create_from_file, plan, rubric_yaml, file, who)
     if study:

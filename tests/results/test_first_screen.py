@@ -156,7 +156,7 @@ def test_a_circle_of_clear_differences_is_one_group():
 def test_the_picture_shows_every_system_on_the_whole_scale(systems):
     of_study = StudyAnalysis(crossed(items=8, annotators=5, systems=systems, criteria=3, points=5), Counted(), NAMES)
     shown, order = pictured(of_study), in_order(of_study, "primary")
-    drawn = picture(of_study, shown, order).figure
+    drawn, _is_wide = picture(of_study, shown, order)
     assert drawn.layout.height < 520
     assert len(drawn.data) == 3 and all(len(trace.y) == systems for trace in drawn.data)
     assert drawn.layout.xaxis.range[0] < 1 and drawn.layout.xaxis.range[1] > 5

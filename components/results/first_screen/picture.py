@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -25,16 +24,9 @@ LETTERS_ACROSS = 90  # limit for titles side by side
 GRID = "rgba(128,128,128,0.25)"
 
 
-@dataclass(frozen=True)
-class Picture:
-    """`wide`: whether its container scrolls sideways on a phone."""
-
-    figure: go.Figure
-    wide: bool
-
-
-def picture(analysis: StudyAnalysis, shown: Sequence[CriterionResult], order: Sequence[int]) -> Picture:
-    """Draw systems as rows and criteria as charts: with few rows below each other, with many side by side.
+def picture(analysis: StudyAnalysis, shown: Sequence[CriterionResult], order: Sequence[int]) -> tuple[go.Figure, bool]:
+    """Systems as rows and criteria as charts, and whether these are side by side, since below each other they would be
+    too tall. Then a phone scrolls sideways.
 
     shown: from the first to the last criterion for which a system has an interval. order: systems from top to bottom.
     """
@@ -42,8 +34,8 @@ def picture(analysis: StudyAnalysis, shown: Sequence[CriterionResult], order: Se
     common = len({(result.ends, result.share) for result in shown}) == 1
     below = len(shown) * (len(order) * ROW + TITLE + (0 if common else AXIS))
     if below <= TALLEST:
-        return Picture(_below_each_other(shown, order, rows, common, below), False)
-    return Picture(_side_by_side(shown, order, rows), True)
+        return _below_each_other(shown, order, rows, common, below), False
+    return _side_by_side(shown, order, rows), True
 
 
 def row_name(analysis: StudyAnalysis, code: int) -> str:
