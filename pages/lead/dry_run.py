@@ -6,7 +6,6 @@ from components.shell import state
 from components.shell.empty_state import empty_state
 from components.shell.study_choice import chosen_study
 from components.study import dry_run_report
-from triptych.errors import TriptychError
 from triptych.simulate.annotators import Recipe
 from triptych.simulate.dry_run import DryRun, dry_run
 from triptych.storage.models import Study
@@ -26,13 +25,11 @@ def run(study: Study, recipe: Recipe) -> DryRun | None:
         bar.progress(share)
 
     try:
-        with state.reading() as session:
-            return dry_run(session, study, recipe, show_share)
-    except TriptychError as refusal:
-        state.say(str(refusal))
-        return None
+        simulated = state.run_query(dry_run, study, recipe, show_share)
     finally:
         bar.empty()
+    state.show_messages()
+    return simulated
 
 
 who = state.require("lead")
