@@ -21,7 +21,6 @@ from triptych import settings
 from triptych.errors import ImportRefused, NotAllowed, TriptychError, UnsafeDatabase
 from triptych.scripting import asking, home
 from triptych.scripting.address import BASE, IN_PATH, KEY, LEAD
-from triptych.scripting.asking import Asker
 from triptych.scripting.calls import BY_NAME, Call
 from triptych.scripting.messages import Zip, what_does_not_fit
 from triptych.scripting.refusals import error_of
@@ -132,7 +131,8 @@ class HomeConnection:
             raise ImportRefused(what_does_not_fit(error)) from error
         seen = None
         with reading(self.engine) as session:
-            asker = self._asker(session, call)
+            asker = asking.of_home(session, self.lead)
+        asking.refuse_without(asker, call.scope)
         if call.read:
             with reading(self.engine) as session:
                 seen = call.read(session, asker, message)
@@ -140,11 +140,6 @@ class HomeConnection:
             with writing(self.engine) as session:
                 return call.write(session, asker, message, seen)
         return cast(BaseModel, seen)
-
-    def _asker(self, session: Any, call: Call) -> Asker:
-        asker = asking.of_home(session, self.lead)
-        asking.refuse_without(asker, call.scope)
-        return asker
 
     def close(self) -> None:
         """Release the database, so that the app can start."""
