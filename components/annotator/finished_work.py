@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import streamlit as st
 
@@ -19,14 +18,9 @@ STATES = {
 
 
 def finished_work(items: Sequence[OwnItem]) -> None:
-    """Draw the table; nothing before the first annotation."""
-    if items:
-        with st.expander(_("What I have done ({count})", count=len(items))):
-            st.dataframe(_work_table(items), hide_index=True, width="stretch")
-
-
-def _work_table(items: Sequence[OwnItem]) -> list[dict[str, Any]]:
-    """The annotator's items, newest first, with the numbers that the workbench shows."""
+    """The items, newest first, with the numbers that the workbench shows; nothing before the first annotation."""
+    if not items:
+        return
     rows = [
         {
             _("Item"): item.number,
@@ -34,6 +28,7 @@ def _work_table(items: Sequence[OwnItem]) -> list[dict[str, Any]]:
             _("Submitted"): item.at,
             _("Minutes"): round(item.seconds / 60, 1),
         }
-        for item in items
+        for item in reversed(items)
     ]
-    return rows[::-1]
+    with st.expander(_("What I have done ({count})", count=len(items))):
+        st.dataframe(rows, hide_index=True, width="stretch")

@@ -8,7 +8,6 @@ import streamlit as st
 from components.results import charts, figures
 from components.results.marked import pick_item
 from components.shell.words import NONE, percent
-from triptych.results.disagreement import Disagreement
 from triptych.results.study_analysis import StudyAnalysis
 
 MAX_LISTED = 200
@@ -49,19 +48,15 @@ def items(analysis: StudyAnalysis, slug: str) -> str | None:
     sentence = f"Annotators are farthest apart on {disagreement.items[0].item}. Pick an item to read it."
     st.text(sentence)
     charts.show(figures.items(disagreement, titles), "items", f"{slug}-items", sentence)
-    picked = pick_item(_item_table(disagreement, titles), f"items-{slug}", height=260)
-    count = len(disagreement.items)
-    cut = f" The first {MAX_LISTED} of {count:,} are listed." if count > MAX_LISTED else ""
-    st.caption(f"Mean distance of two annotators, as a share of the scale.{cut}")
-    return picked
-
-
-def _item_table(disagreement: Disagreement, titles: dict[str, str]) -> pd.DataFrame:
     rows = [
         {"Item": i.item, "Distance": percent(i.score), "Ratings": i.ratings, **_by_criterion(i.criteria, titles)}
         for i in disagreement.items[:MAX_LISTED]
     ]
-    return pd.DataFrame(rows)
+    picked = pick_item(pd.DataFrame(rows), f"items-{slug}", height=260)
+    count = len(disagreement.items)
+    cut = f" The first {MAX_LISTED} of {count:,} are listed." if count > MAX_LISTED else ""
+    st.caption(f"Mean distance of two annotators, as a share of the scale.{cut}")
+    return picked
 
 
 def _by_criterion(parts: dict[str, float], titles: dict[str, str]) -> dict[str, str]:

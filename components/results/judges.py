@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 import streamlit as st
 
@@ -69,15 +69,12 @@ def _in_words(each: JudgeOf, analysis: StudyAnalysis) -> None:
     st.text("\n".join(lines))
     if isinstance(each.stand_in, AltTest):
         with st.expander(f"{each.judge} against each annotator"):
-            st.dataframe(_against(each.stand_in), hide_index=True, key=f"against-{each.judge}")
-
-
-def _against(test: AltTest) -> Sequence[dict[str, str]]:
-    return [
-        {
-            "Annotator": str(comparison.annotator),
-            **cells(STAND_IN_PAIR, comparison),
-            "Judge does as well": "yes" if comparison.won else "no",
-        }
-        for comparison in test.comparisons
-    ]
+            rows = [
+                {
+                    "Annotator": str(comparison.annotator),
+                    **cells(STAND_IN_PAIR, comparison),
+                    "Judge does as well": "yes" if comparison.won else "no",
+                }
+                for comparison in each.stand_in.comparisons
+            ]
+            st.dataframe(rows, hide_index=True, key=f"against-{each.judge}")

@@ -38,29 +38,26 @@ def slices_section(analysis: StudyAnalysis, slug: str) -> None:
     if len(parts) <= MOST_DRAWN:
         alt = f"{titles[key]} by {field}: mean and 95 % interval of each system; the table has the numbers."
         charts.show(_figure(analysis, shown[key], parts), f"slices-{field}-{key}", f"{slug}-{key}-{field}", alt)
-    st.dataframe(_table(analysis, shown[key], parts), hide_index=True, key=f"slices-table-{field}-{key}")
-
-
-def _verdict(analysis: StudyAnalysis, part: Slice) -> str:
-    words = summary(analysis, part.contrasts) if part.contrasts else "Not compared"
-    return f"{part.value} ({counted(part.items, 'item')}): {words}. {caution(part.contrasts)}".rstrip()
-
-
-def _table(analysis: StudyAnalysis, result: CriterionResult, parts: Sequence[Slice]) -> pd.DataFrame:
+    share = shown[key].share
     rows = [
         {
             "Value": part.value,
             "Items": part.items,
             "System": analysis.name(system.system),
             "Ratings": system.n,
-            "Mean or share (95 % interval)": spoken(system.interval, result.share)
+            "Mean or share (95 % interval)": spoken(system.interval, share)
             if isinstance(system.interval, Interval)
             else system.interval.reason,
         }
         for part in parts
         for system in part.systems
     ]
-    return pd.DataFrame(rows)
+    st.dataframe(pd.DataFrame(rows), hide_index=True, key=f"slices-table-{field}-{key}")
+
+
+def _verdict(analysis: StudyAnalysis, part: Slice) -> str:
+    words = summary(analysis, part.contrasts) if part.contrasts else "Not compared"
+    return f"{part.value} ({counted(part.items, 'item')}): {words}. {caution(part.contrasts)}".rstrip()
 
 
 def _figure(analysis: StudyAnalysis, result: CriterionResult, parts: Sequence[Slice]) -> go.Figure:

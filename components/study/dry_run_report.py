@@ -13,7 +13,7 @@ from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.verdicts import verdict
 from triptych.simulate.annotators import Recipe
 from triptych.simulate.dry_run import DryRun
-from triptych.simulate.recovery import Recovered, RecoveryCheck
+from triptych.simulate.recovery import Recovered
 from triptych.stats.numbers import counted
 from triptych.stats.undefined import Undefined
 
@@ -66,7 +66,16 @@ def report(run: DryRun, slug: str) -> None:
         f"{counted(run.annotators, 'simulated annotator')} made {counted(run.annotations, 'annotation')} of "
         f"{counted(run.items, 'item')} in {run.seconds:.0f} s. {run.sentence}"
     )
-    rows = [_row(check) for check in run.checks]
+    rows = [
+        {
+            "Planted effect": check.effect,
+            "About": check.about,
+            "Planted": check.planted,
+            "Found": check.observed,
+            "Recovered": MARKS[check.recovered],
+        }
+        for check in run.checks
+    ]
     st.dataframe(rows, hide_index=True, height="content", key=f"checks-{slug}")
     outcomes = {check.recovered for check in run.checks}
     if Recovered.unclear in outcomes:
@@ -80,16 +89,6 @@ def report(run: DryRun, slug: str) -> None:
     trust.agreement(analysis, f"dry-run-{slug}")
     st.header("Annotators", anchor=False)
     trust.annotators(analysis.annotators, NO_TIME)
-
-
-def _row(check: RecoveryCheck) -> dict[str, str]:
-    return {
-        "Planted effect": check.effect,
-        "About": check.about,
-        "Planted": check.planted,
-        "Found": check.observed,
-        "Recovered": MARKS[check.recovered],
-    }
 
 
 def _comparison(analysis: StudyAnalysis, slug: str) -> None:

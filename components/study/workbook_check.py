@@ -11,7 +11,6 @@ from components.shell import state
 from components.shell.choices import choose, confirmed
 from components.shell.words import NONE, moment
 from triptych.annotate.workbooks import MAX_ITEMS, Returned, WorkbookLine
-from triptych.formats.workbook.checking import CellProblem
 from triptych.stats.numbers import counted
 from triptych.storage.models import Study
 
@@ -74,24 +73,19 @@ def workbook_check(returned: Returned) -> None:
         state.say(f"Everything is correct. {counted(len(returned.messages), 'item')} can be stored.", "success")
     else:
         state.say("There is nothing to store: all answers were handed in before.", "info")
-    if returned.findings:
-        st.dataframe(
-            [_finding(finding) for finding in returned.findings],
-            hide_index=True,
-            height=460 if len(returned.findings) > MAX_ROWS else "content",
-            column_config=WIDTHS,
-            key="workbook_findings",
-        )
-
-
-def _finding(finding: CellProblem) -> dict[str, str]:
-    return {
-        "Row": NONE if finding.row is None else str(finding.row),
-        "Column": finding.column or NONE,
-        "Kind": SEVERITIES[finding.severity],
-        "What is wrong": finding.what,
-        "What would be right": finding.right or NONE,
-    }
+    rows = [
+        {
+            "Row": NONE if finding.row is None else str(finding.row),
+            "Column": finding.column or NONE,
+            "Kind": SEVERITIES[finding.severity],
+            "What is wrong": finding.what,
+            "What would be right": finding.right or NONE,
+        }
+        for finding in returned.findings
+    ]
+    if rows:
+        height: Any = 460 if len(rows) > MAX_ROWS else "content"
+        st.dataframe(rows, hide_index=True, height=height, column_config=WIDTHS, key="workbook_findings")
 
 
 def _counts(returned: Returned) -> str:
