@@ -7,8 +7,8 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from functools import partial
 from math import inf
@@ -69,18 +69,14 @@ def engine() -> Engine:
     return web_engine()
 
 
-@contextmanager
-def reading() -> Iterator[Session]:
+def reading() -> AbstractContextManager[Session]:
     """A session for reading, see `database.reading`."""
-    with database.reading(engine()) as session:
-        yield session
+    return database.reading(engine())
 
 
-@contextmanager
-def writing() -> Iterator[Session]:
+def writing() -> AbstractContextManager[Session]:
     """A session whose changes are stored together at the end, or not at all."""
-    with database.writing(engine()) as session:
-        yield session
+    return database.writing(engine())
 
 
 def database_answers() -> bool:
