@@ -59,33 +59,25 @@ def choose_rubric() -> tuple[str, Rubric] | None:
     if chosen != OWN_FILE:
         st.caption("You can change it in the study's set-up once the study exists.")
         return shipped[chosen]
-    text, name = _own_text()
-    example = next(iter(shipped.values()))[0]
-    st.download_button("Example of a rubric (YAML)", example, "rubric.yaml", on_click="ignore")
-    return None if text is None else _checked(text, name)
-
-
-def _checked(text: str, name: str) -> tuple[str, Rubric] | None:
-    """The text and its rubric; None after showing its mistakes. `name` is the text's name in messages."""
-    try:
-        return text, parse_rubric(text, name)
-    except InvalidRubric as refusal:
-        state.say("This rubric cannot be used yet:")
-        st.text(str(refusal))
-        return None
-
-
-def _own_text() -> tuple[str | None, str]:
-    """The text and the name of an uploaded rubric; no text without an upload."""
     upload = st.file_uploader("Rubric file (YAML)", type=["yaml", "yml"], key="rubric_file", max_upload_size=1)
     if upload is None:
         st.caption("The shipped files in the folder rubrics/ are good examples; its README describes every field.")
-        return None, ""
+    example = next(iter(shipped.values()))[0]
+    st.download_button("Example of a rubric (YAML)", example, "rubric.yaml", on_click="ignore")
+    return None if upload is None else _read_own(upload)
+
+
+def _read_own(upload: st.runtime.uploaded_file_manager.UploadedFile) -> tuple[str, Rubric] | None:
+    """The text of an uploaded rubric and the rubric; None after showing its mistakes."""
     try:
-        return upload.getvalue().decode("utf-8"), upload.name
+        text = upload.getvalue().decode("utf-8")
+        return text, parse_rubric(text, upload.name)
     except UnicodeDecodeError:
         state.say(f"{upload.name} is not UTF-8 text.")
-        return None, ""
+    except InvalidRubric as refusal:
+        state.say("This rubric cannot be used yet:")
+        st.text(str(refusal))
+    return None
 
 
 def choose_file(rubric: Rubric, key: str = "item_file") -> ItemFile | None:
