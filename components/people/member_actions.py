@@ -18,7 +18,7 @@ from triptych.privacy import erasure, withdrawal
 from triptych.privacy.erasure import Copy
 from triptych.stats.numbers import counted
 from triptych.storage.models import Kind, Study
-from triptych.study.persons import Certainty, Who
+from triptych.study.persons import Who
 
 LOST_WITH_COPIES = (
     "A backup is deleted with everyone else's work in it. Packed files that cannot be searched are listed too, "
@@ -103,14 +103,11 @@ def _let_in(name: str, hint: str, study: Study, who: Who) -> None:
             st.rerun()
 
 
-def copies(remaining: Sequence[Copy], who: Who) -> tuple[Certainty, bool] | None:
-    """Draw copies that still contain people who have left.
-
-    Once the lead has confirmed that they are to be deleted, returns the proof and whether to delete reports too.
-    """
+def copies(study: Study, remaining: Sequence[Copy], who: Who) -> None:
+    """Draw copies that still contain people who have left, and delete them once the lead has confirmed it."""
     if not remaining:
         st.text("No backup, capsule or report in the data folder is known to contain anyone who left.")
-        return None
+        return
     st.text("These copies still contain people who have left since.")
     rows = [
         {"Copy": copy.name, "Where": copy.place, "Made": moment(copy.made_at), "Contains": who}
@@ -119,9 +116,13 @@ def copies(remaining: Sequence[Copy], who: Who) -> tuple[Certainty, bool] | None
     ]
     st.dataframe(rows, hide_index=True, key="copies")
     if all(copy.path is None and copy.sha256 is None for copy in remaining):
-        return None
+        return
     reports = any(copy.sha256 is not None for copy in remaining)
     with_reports = reports and st.checkbox("Delete the reports as well; their numbers will no longer be available")
     key = key_of("delete-copies", [copy.name for copy in remaining])
     certainty = certain(who, "Delete these copies", LOST_WITH_COPIES, key)
-    return (certainty, bool(with_reports)) if certainty else None
+    if certainty:
+        delete = erasure.delete_copies
+        run_command(delete, study, certainty, remaining, bool(with_reports), done="The copies are deleted.")
+        clear()
+        st.rerun()

@@ -12,7 +12,7 @@ from components.people.participants_table import filtered, table
 from components.people.selection_actions import actions
 from components.people.viewers import viewers
 from components.shell import state
-from components.shell.clearing import clear, what_is_left
+from components.shell.clearing import what_is_left
 from components.shell.study_choice import chosen_study
 from components.study.access_address import access_address
 from triptych.participants.mail import failure_of
@@ -72,10 +72,4 @@ st.subheader("Viewers", anchor=False)
 viewers(study, everybody, who)
 if any(person.member.erased or person.member.withdrawn_at for person in people):
     st.header("Copies made earlier", anchor=False)
-    confirmed = member_actions.copies(copies, who)
-    if confirmed:
-        certainty, with_reports = confirmed
-        delete = erasure.delete_copies
-        state.run_command(delete, study, certainty, copies, with_reports, done="The copies are deleted.")
-        clear()
-        st.rerun()
+    member_actions.copies(study, copies, who)
