@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 import streamlit as st
@@ -22,12 +22,7 @@ REFUSED = "This plan cannot be saved until the file is corrected:"
 COLUMNS = ["annotator", "item_id", "rank"]
 
 
-def plan_form(
-    study: Study,
-    stored: Sequence[PlanLine],
-    propose: Callable[[], Sequence[PlanLine] | None],
-    read: Callable[[bytes, str], plans.AssignmentPlan | None],
-) -> tuple[PlanLine, ...] | None:
+def plan_form(study: Study, stored: Sequence[PlanLine]) -> tuple[PlanLine, ...] | None:
     """The stored, proposed or uploaded plan as a table to edit; returns the lines to store.
 
     No lines: items are assigned automatically. A file with mistakes is not used at all.
@@ -35,13 +30,13 @@ def plan_form(
     st.text(PLAN_NOTE)
     proposal, uploader, known = (f"plan-{each}-{study.slug}" for each in ("offered", "file", "known"))
     if state.button("Propose a balanced plan", f"plan-propose-{study.slug}"):
-        state.keep(proposal, propose() or ())
+        state.keep(proposal, state.run_query(plans.propose, study) or ())
         state.renew(uploader)
         st.rerun()
     name = f"Your own plan ({', '.join(COLUMNS)})"
     upload = st.file_uploader(name, list(plans.CONTENTS.endings), key=state.numbered(uploader))
     data = None if upload is None else content_of(upload)
-    uploaded = None if upload is None or data is None else read(data, upload.name)
+    uploaded = None if upload is None or data is None else state.run_query(plans.read, study, data, upload.name)
     if uploaded is not None and uploaded.problems:
         state.say("The plan has problems:" if uploaded.ok else REFUSED, "warning" if uploaded.ok else "error")
         st.text("\n".join(map(str, uploaded.problems)))

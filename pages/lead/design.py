@@ -59,10 +59,7 @@ def assignment(sheet: SettingsSheet, rubric: Rubric) -> None:
     st.header("A plan of who rates what", anchor=False)
     with state.reading() as session:
         stored = pairing.lines_of(session, study)
-    ask = state.run_query
-    lines = plan_form(
-        study, stored, lambda: ask(plans.propose, study), lambda data, name: ask(plans.read, study, data, name)
-    )
+    lines = plan_form(study, stored)
     if lines is not None:
         state.run_command(plans.store, study, lines, who.pseudonym, sheet.reason, done=SAVED_MESSAGE)
         st.rerun()
