@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from itertools import islice
 from threading import Lock
 from typing import Any, TypeVar
@@ -51,6 +51,15 @@ def keep_read(key: Hashable, value: T, size: int) -> T:
             if sum(size for other in _tabs for _, size in other.read.values()) > MOST_KEPT:
                 tab.read = {key: own.read[key]} if tab is own else {}
     return value
+
+
+def read_once(key: Hashable, read: Callable[[], T], size: Callable[[T], int], source: Any = None) -> T:
+    """What `read` returns, kept under the key for later runs of this tab, while `source` is the same."""
+    before: tuple[Any, T] | None = recall_read(key)
+    if before is None or before[0] != source:
+        now = read()
+        before = keep_read(key, (source, now), size(now))
+    return before[1]
 
 
 def forget_read() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from components.shell import state
-from components.shell.uploads import keep_read, recall_read
+from components.shell.uploads import read_once
 from triptych.errors import ImportRefused
 from triptych.formats import ItemFile
 from triptych.rubric.model import Rubric
@@ -26,15 +26,13 @@ def item_findings(file: ItemFile, rubric: Rubric, formats: Formats, common: Sequ
 
     `common`: hashes of system names marked as common words; returned with the lead's changes.
     """
-    read_before = recall_read(FINDINGS)
-    if read_before is None or read_before[0] != (file, rubric, formats):
-        try:
-            read_before = ((file, rubric, formats), linter.lint_file(rubric, file.items, formats))
-        except ImportRefused as refusal:
-            state.say(str(refusal))
-            return tuple(common)
-        keep_read(FINDINGS, read_before, file.size)  # it holds the file
-    findings = {finding: _is_ticked(finding, common) for finding in read_before[1]}
+    source = (file, rubric, formats)  # kept with the findings, which therefore have the file's size
+    try:
+        read = read_once(FINDINGS, lambda: linter.lint_file(rubric, file.items, formats), lambda _: file.size, source)
+    except ImportRefused as refusal:
+        state.say(str(refusal))
+        return tuple(common)
+    findings = {finding: _is_ticked(finding, common) for finding in read}
     graver, folded = linter.gravest_first([finding for finding, is_ticked in findings.items() if not is_ticked])
     asked = {""}
     for finding in graver:

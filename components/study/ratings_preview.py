@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from components.shell import state
-from components.shell.uploads import content_of, keep_read, recall_read
+from components.shell.uploads import content_of, read_once
 from components.shell.words import read_aloud
 from components.study.column_roles import choose_mapping, first_ratings
 from components.study.import_preview import column_meanings, problem_lists
@@ -75,12 +75,8 @@ def choose_files() -> tuple[tuple[FinishedRatings, ...], Duplicates]:
 
 
 def _read(upload: Any, kind: RaterKind, data: bytes, roles: Mapping[str, str]) -> tuple[FinishedRatings, ...]:
-    way = f"{kind} {sorted(roles.items())}"
-    files: tuple[FinishedRatings, ...] | None = recall_read((upload.file_id, way))
-    if files is None:
-        files = read_files(data, upload.name, kind, roles)
-        keep_read((upload.file_id, way), files, sum(map(_size, files)))
-    return files
+    key = upload.file_id, f"{kind} {sorted(roles.items())}"
+    return read_once(key, lambda: read_files(data, upload.name, kind, roles), lambda files: sum(map(_size, files)))
 
 
 def _as_proposed(upload: Any, kind: RaterKind, data: bytes) -> tuple[FinishedRatings, ...]:
@@ -114,10 +110,7 @@ def choose_items() -> tuple[ItemFile | None, bool]:
         data = content_of(upload)
         if data is None:
             return None, False
-        file: ItemFile | None = recall_read(upload.file_id)
-        if file is None:
-            file = read_items(data, upload.name)
-            keep_read(upload.file_id, file, file.size)
+        file = read_once(upload.file_id, lambda: read_items(data, upload.name), lambda file: file.size)
     except ImportRefused as refusal:
         state.say(str(refusal))
         return None, False
@@ -242,11 +235,8 @@ def assembled(
     files: Sequence[FinishedRatings], asked: Asked, items: ItemFile | None, duplicates: Duplicates
 ) -> Assembled:
     """All files combined; computed only after a change."""
-    given = (files, asked, items, duplicates)
-    before: tuple[Any, Assembled] | None = recall_read(ASSEMBLED)
-    if before is None or before[0] != given:
-        before = keep_read(ASSEMBLED, (given, assemble(*given)), sum(map(_size, files)))
-    return before[1]
+    source = (files, asked, items, duplicates)
+    return read_once(ASSEMBLED, lambda: assemble(*source), lambda _: sum(map(_size, files)), source)
 
 
 def assembled_preview(result: Assembled) -> None:

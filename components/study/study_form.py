@@ -11,7 +11,7 @@ import streamlit as st
 
 from components.shell import state
 from components.shell.choices import choose
-from components.shell.uploads import content_of, forget_read, keep_read, recall_read
+from components.shell.uploads import content_of, forget_read, read_once, recall_read
 from components.shell.words import read_aloud
 from components.study.column_roles import choose_item_roles
 from triptych.errors import ImportRefused, InvalidRubric
@@ -150,17 +150,13 @@ def _read(upload: st.runtime.uploaded_file_manager.UploadedFile, data: bytes, op
     if latest is None or latest[0] != upload.file_id:
         state.remember(BEFORE, latest)
     state.remember(LATEST, key)
-    file: ItemFile | None = recall_read(key)
-    if file is None:
-        file = read_items(data, upload.name, options)
-        keep_read(key, file, file.size)
-    return file
+    return read_once(key, lambda: read_items(data, upload.name, options), lambda file: file.size)
 
 
 def file_before() -> ItemFile | None:
     """The items file uploaded before the current one, as last read; None if it is no longer in memory."""
-    before: ItemFile | None = recall_read(state.recall(BEFORE))
-    return before
+    before = recall_read(state.recall(BEFORE))
+    return before[1] if before else None
 
 
 def forget_files() -> None:
