@@ -10,17 +10,19 @@ from typing import Any
 
 import streamlit as st
 
-from components.shell.state import form_button, numbered, plain, renew
+from components.shell.state import form_button, numbered, plain, run_command
 from components.shell.words import moment
-from triptych.annotate.comments import LONGEST_COMMENT, OwnThread
+from triptych.annotate.comments import LONGEST_COMMENT, OwnThread, answer
 from triptych.languages.language import _
+from triptych.storage.models import Study
+from triptych.study.persons import Who
 
 
-def thread(own: OwnThread, slug: str, open_item: Callable[[], None] | None) -> str | None:
-    """Draw one thread; returns the answer once it is sent. `open_item` opens the item; None if it can no longer be
+def thread(own: OwnThread, study: Study, who: Who, open_item: Callable[[], None] | None) -> None:
+    """Draw one thread, and store the answer once it is sent. `open_item` opens the item; None if it can no longer be
     changed.
     """
-    waits = own.thread.is_waiting
+    slug, waits = study.slug, own.thread.is_waiting
     title = _("A lead asks about item {number}", number=own.number)
     if not waits:
         title = _("Item {number}: you answered", number=own.number)
@@ -36,20 +38,13 @@ def thread(own: OwnThread, slug: str, open_item: Callable[[], None] | None) -> s
                 )
         if shows:
             _item(own)
-        key = numbered(form_of(own, slug))
+        form = f"answer-{slug}-{own.number}"
+        key = numbered(form)
         with st.form(key, border=False):
             text = st.text_area(_("Your answer"), max_chars=LONGEST_COMMENT, key=f"{key}-text")
-            sent = form_button(_("Answer"), key)
-    return text if sent else None
-
-
-def form_of(own: OwnThread, slug: str) -> str:
-    return f"answer-{slug}-{own.number}"
-
-
-def empty_form(own: OwnThread, slug: str) -> None:
-    """Empty the answer form after the answer was stored."""
-    renew(form_of(own, slug))
+            if form_button(_("Answer"), key):
+                run_command(answer, study, who, own.token, text, done=_("Your answer was sent."), empties=form)
+                st.rerun()
 
 
 def _item(own: OwnThread) -> None:

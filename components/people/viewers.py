@@ -69,17 +69,15 @@ def _choose_reading(study: Study, who: Who) -> None:
 
 def _invite(study: Study, actor: str) -> None:
     st.text(LINK_HINT)
-    name_of_form = f"viewer-{study.slug}"
-    key = state.numbered(name_of_form)
+    form = f"viewer-{study.slug}"
+    key = state.numbered(form)
     with st.form(key, border=False):
         name = st.text_input("Name of the viewer", max_chars=LONGEST_NAME)
         email = st.text_input("E-mail address (optional)", max_chars=200)
         days = st.number_input("Days until the link expires", 1, INVITATION_LIFE.days, USUAL_DAYS)
         if state.form_button("Create a read-only link", key):
-            invited = state.run_command(invitations.invite_one, study, name, email, Role.viewer, actor, int(days))
-            if invited:
-                state.renew(name_of_form)
-            show_links(study.slug, invited)
+            asked = (study, name, email, Role.viewer, actor, int(days))
+            show_links(study.slug, state.run_command(invitations.invite_one, *asked, empties=form))
 
 
 def _withdraw(study: Study, sitting: Sequence[Member], actor: str) -> None:

@@ -12,7 +12,7 @@ import streamlit as st
 
 from components.results.marked import marked_item
 from components.shell.choices import choose_for_act
-from components.shell.state import form_button, key_of, numbered, plain, recall, renew, say, unread_clicks
+from components.shell.state import form_button, key_of, numbered, plain, recall, say, unread_clicks
 from components.shell.words import NONE, moment, percent, read_aloud
 from triptych.annotate.comments import LONGEST_COMMENT, Thread
 from triptych.results.adjudication import FinalAgreement, FinalValue
@@ -400,8 +400,8 @@ def agreement_with_final(shares: Sequence[FinalAgreement]) -> None:
         st.caption("A low share is a reason to read, not to exclude: items get final values where opinions differ.")
 
 
-def comments(threads: Sequence[Thread], askable: Sequence[str], name: str) -> tuple[str, str] | None:
-    """Draw the threads and a form; returns annotator and text once the lead sends a question."""
+def comments(threads: Sequence[Thread], askable: Sequence[str], form: str) -> tuple[str, str] | None:
+    """Draw the threads and a form; returns annotator and text once the lead sends a question. `form`: its name."""
     st.markdown("**Comments**")
     for thread in threads:
         with st.container(border=True):
@@ -412,22 +412,13 @@ def comments(threads: Sequence[Thread], askable: Sequence[str], name: str) -> tu
     if not askable:
         st.text("There is nobody who rated this item and can be asked about it.")
         return None
+    key = numbered(form)
     with st.popover("Ask an annotator about this item"):
-        return _comment_form(askable, name)
-
-
-def _comment_form(askable: Sequence[str], name: str) -> tuple[str, str] | None:
-    key = numbered(f"comment-{name}")
-    with st.form(key, border=False):
-        annotator = choose_for_act("Annotator", {each: each for each in askable}, f"{key}-who")
-        text = st.text_area("Comment", max_chars=LONGEST_COMMENT, key=f"{key}-text")
-        st.caption(COMMENT_HINT)
-        sent = form_button("Send", key)
-    if sent and annotator is None:
-        say(NOBODY_CHOSEN)
+        with st.form(key, border=False):
+            annotator = choose_for_act("Annotator", {each: each for each in askable}, f"{key}-who")
+            text = st.text_area("Comment", max_chars=LONGEST_COMMENT, key=f"{key}-text")
+            st.caption(COMMENT_HINT)
+            sent = form_button("Send", key)
+        if sent and annotator is None:
+            say(NOBODY_CHOSEN)
     return (annotator, text) if sent and annotator else None
-
-
-def empty_comment_form(name: str) -> None:
-    """Empty the form after the comment was stored."""
-    renew(f"comment-{name}")

@@ -343,12 +343,16 @@ def run_page(page: st.Page, name: str) -> None:
 
 
 def run_command(
-    command: Callable[..., Any], *args: Any, done: str | Callable[[Any], str] | None = None, **kwargs: Any
+    command: Callable[..., Any],
+    *args: Any,
+    done: str | Callable[[Any], str] | None = None,
+    empties: str = "",
+    **kwargs: Any,
 ) -> Any:
     """Run one core command in its own transaction. A refusal becomes a message, and None is returned.
 
     For callbacks: the message waits for show_messages(). `done` is the message after success, or returns it for a
-    result.
+    result; `empties` is the name of a form that is then empty (see `numbered`).
     """
     language.use(recall(LANGUAGE, language.ENGLISH))  # callbacks run in a thread without the page's language
     try:
@@ -358,6 +362,8 @@ def run_command(
         _say_later("error", str(refusal))
         return None
     keep(DONE_AT, monotonic())
+    if empties:
+        renew(empties)
     if done:
         _say_later("success", done if isinstance(done, str) else done(result))
     return result

@@ -7,7 +7,7 @@ from functools import partial
 
 import streamlit as st
 
-from components.annotator import comments as drawn_comments
+from components.annotator.comments import thread
 from components.annotator.finished_work import finished_work
 from components.annotator.study_card import next_step, offer
 from components.shell import state
@@ -43,19 +43,6 @@ def show_item(study: Study, token: str) -> None:
     go(study)
 
 
-def draw_thread(study: Study, own: OwnThread, is_open: bool) -> None:
-    """A lead's question about one annotation, with a button to the item if it can still be changed."""
-    text = drawn_comments.thread(own, study.slug, partial(show_item, study, own.token) if is_open else None)
-    if text is None:
-        return
-
-    empty = partial(drawn_comments.empty_form, own, study.slug)
-    state.run_command(
-        comments.answer, study, who, own.token, text, done=lambda _none: empty() or _("Your answer was sent.")
-    )
-    st.rerun()
-
-
 def draw(
     study: Study,
     member: AnnotatorMembership,
@@ -66,7 +53,7 @@ def draw(
     with st.container(border=True):
         if next_step(study, member, done, go):
             for own, is_open in threads:
-                draw_thread(study, own, is_open)
+                thread(own, study, who, partial(show_item, study, own.token) if is_open else None)
             finished_work(work)
 
 

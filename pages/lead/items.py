@@ -66,17 +66,11 @@ def talk(item: str) -> None:
     """The messages of leads and annotators about the item."""
     with state.reading() as session:
         threads, askable = comments.threads(session, study, item), comments.askable(session, study, item, who)
-    name = f"{study.slug}-{item}"
-    question = second_look.comments(threads, askable, name)
-    if question is None:
-        return
-
-    def after(_: object) -> str:
-        second_look.empty_comment_form(name)
-        return f"{question[0]} finds your comment under My work."
-
-    state.run_command(comments.ask, study, item, *question, who, done=after)
-    st.rerun()
+    form = f"comment-{study.slug}-{item}"
+    if question := second_look.comments(threads, askable, form):
+        done = f"{question[0]} finds your comment under My work."
+        state.run_command(comments.ask, study, item, *question, who, done=done, empties=form)
+        st.rerun()
 
 
 who = state.require("lead")
