@@ -17,28 +17,15 @@ from triptych.cli.output import Reply, complain
 ENCODINGS = ("Shift-JIS", "GB18030", "Windows-1252")
 TABLES = ("ratings", "highlights")
 ZIPPED = ("csv", "parquet", "huggingface", "trl", "llm-comparator", "label-studio", "argilla", "potato", "events")
-# former name: the group that has the command now, under the same name unless RENAMED has another
-FORMER = {
-    "run": "server",
-    "doctor": "server",
-    "schema": "rubric",
-    "check": "rubric",
-    "migrate": "data",
-    "verify": "data",
-    "backup": "data",
-    "restore": "data",
-    "move": "data",
-    "export": "data",
-    "add-lead": "people",
-    "reset-passcode": "people",
-    "invite": "people",
-    "studies": "study",
-    "create-study": "study",
-    "set-state": "study",
-    "import-ratings": "study",
-    "capsule": "study",
-    "open-capsule": "study",
+# group: commands that were not in a group once, and had this name unless RENAMED has another
+UNGROUPED = {
+    "server": ("run", "doctor"),
+    "rubric": ("schema", "check"),
+    "data": ("migrate", "verify", "backup", "restore", "move", "export"),
+    "people": ("add-lead", "reset-passcode", "invite"),
+    "study": ("studies", "create-study", "set-state", "import-ratings", "capsule", "open-capsule"),
 }
+FORMER = {name: group for group, names in UNGROUPED.items() for name in names}
 RENAMED = {"studies": "list", "create-study": "create", "capsule": "export"}
 EPILOG = "docs/commands.md lists every command, what it reads and writes, and the exit codes."
 
