@@ -70,21 +70,13 @@ def explained(analysis: StudyAnalysis, board: Board) -> None:
         item(analysis, study, list(board.highlights)[marked.index(chosen)], "marked")
 
 
-def beyond(analysis: StudyAnalysis, board: Board) -> None:
-    more(analysis, lambda: texts_of(board.study), board.study.slug)
-
-
-def sliced(analysis: StudyAnalysis, board: Board) -> None:
-    slices_section(analysis, board.study.slug)
-
-
 SECTIONS = {
     "Which is better": compared,
     "Can it be trusted": trusted,
     "Who disagrees": disagreed,
     "What they say": explained,
-    "Slices": sliced,
-    "More analyses": beyond,
+    "Slices": lambda analysis, board: slices_section(analysis, board.study.slug),
+    "More analyses": lambda analysis, board: more(analysis, lambda: texts_of(board.study), board.study.slug),
 }
 who = state.require("lead")
 with chosen_study(who) as (_, study):
