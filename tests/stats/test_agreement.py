@@ -271,13 +271,6 @@ def test_the_interval_is_a_jackknife_over_items(level):
     assert alpha_interval(units, values, level, items=items) == pytest.approx(tuple(expected))
 
 
-def test_more_confidence_gives_a_wider_interval():
-    units, values = flat(as_table(EXAMPLES[2]["ratings"]))
-    wide = alpha_interval(units, values, "ordinal", confidence=0.99)
-    narrow = alpha_interval(units, values, "ordinal", confidence=0.8)
-    assert wide[0] < narrow[0] < narrow[1] < wide[1]
-
-
 def test_very_many_items_leave_in_parts_whatever_their_order():
     random = np.random.default_rng(6)
     table = np.clip(np.round(3 + random.normal(size=(1, 1500)) + random.normal(size=(3, 1500))), 1, 5)

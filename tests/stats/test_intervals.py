@@ -86,8 +86,8 @@ def test_below_five_annotators_the_interval_is_clustered_by_item():
 
 
 def test_one_annotator_is_spoken_of_in_the_singular():
-    computed = mean_interval([1, 2, 3], [0, 1, 2], [0, 0, 0], confidence=0.9)
-    assert computed.sentence == "90 % interval for these annotators: 1 annotator is too few to generalise."
+    computed = mean_interval([1, 2, 3], [0, 1, 2], [0, 0, 0])
+    assert computed.sentence == "95 % interval for these annotators: 1 annotator is too few to generalise."
 
 
 def test_one_item_has_a_mean_and_no_interval():

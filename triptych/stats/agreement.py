@@ -27,12 +27,7 @@ def krippendorff_alpha(units: Column, values: Column, level: Level, scale: Colum
 
 
 def alpha_interval(
-    units: Column,
-    values: Column,
-    level: Level,
-    confidence: float = 0.95,
-    scale: Column | None = None,
-    items: Column | None = None,
+    units: Column, values: Column, level: Level, scale: Column | None = None, items: Column | None = None
 ) -> tuple[float, float]:
     """Interval (low, high) of alpha from its values without each item, see counts.jackknife_interval.
 
@@ -40,7 +35,7 @@ def alpha_interval(
     UndefinedStatistic for fewer than two items and for ratings that are almost or entirely alike.
     """
     table = UnitCounts.build(units, values, scale, items).varied()
-    limits = jackknife_interval(table, partial(alphas, level=level), confidence)
+    limits = jackknife_interval(table, partial(alphas, level=level))
     table.refuse_rare(level)
     return limits
 

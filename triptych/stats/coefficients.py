@@ -50,12 +50,7 @@ class AgreementTable:
 
 
 def agreement_table(
-    units: Column,
-    values: Column,
-    level: Level,
-    scale: Column | None = None,
-    items: Column | None = None,
-    confidence: float = 0.95,
+    units: Column, values: Column, level: Level, scale: Column | None = None, items: Column | None = None
 ) -> AgreementTable:
     """All coefficients of one criterion, each with an interval from its values without each item.
 
@@ -71,15 +66,13 @@ def agreement_table(
             coefficients.append(Coefficient(key, name, statistic, statistic))
             continue
         value = float(statistic(table, table.observed())[0])
-        interval = or_undefined(_interval, table, key, statistic, level, confidence)
+        interval = or_undefined(_interval, table, key, statistic, level)
         coefficients.append(Coefficient(key, name, value, interval))
     return AgreementTable(table.units, table.ratings, int(table.alone.sum()), tuple(coefficients))
 
 
-def _interval(
-    table: UnitCounts, key: str, statistic: Statistic, level: Level, confidence: float
-) -> tuple[float, float]:
-    limits = jackknife_interval(table, statistic, confidence, 0 if key == "percent" else -1)
+def _interval(table: UnitCounts, key: str, statistic: Statistic, level: Level) -> tuple[float, float]:
+    limits = jackknife_interval(table, statistic, 0 if key == "percent" else -1)
     if key not in HARDLY_BY_CHANCE:
         table.refuse_rare(level)
     return limits

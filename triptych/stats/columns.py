@@ -14,6 +14,7 @@ Column: TypeAlias = NDArray[Any] | Sequence[Any]
 Label: TypeAlias = Any  # of a row, as the caller passed it: text or a number
 Floats: TypeAlias = NDArray[np.float64]
 LARGEST = 1e100
+CONFIDENCE = 0.95  # of every interval
 
 
 def codes(labels: Column) -> tuple[np.ndarray, np.ndarray]:

@@ -127,17 +127,17 @@ class SignedRank:
     unchanged: int
 
 
-def difference(table: SideBySide, system: Hashable, baseline: Hashable, confidence: float = 0.95) -> Estimate:
+def difference(table: SideBySide, system: Hashable, baseline: Hashable) -> Estimate:
     """Mean of `system` minus `baseline` over the (item, annotator) pairs, in scale points.
 
     With values 0 and 1 (a positive option or not) it is the difference of the shares among those pairs. Raises
     UndefinedStatistic when no pair is complete.
     """
     pairs = table.pairs(system, baseline)
-    return estimate(pairs.differences, pairs.groups, pairs.annotators, confidence)
+    return estimate(pairs.differences, pairs.groups, pairs.annotators)
 
 
-def dominance(table: SideBySide, system: Hashable, baseline: Hashable, confidence: float = 0.95) -> Dominance:
+def dominance(table: SideBySide, system: Hashable, baseline: Hashable) -> Dominance:
     """Wins, ties, losses of `system` among its pairs with `baseline`, and the mean sign of the difference.
 
     P(win) - P(loss) uses only which rating was higher: Cliff 1993, Dominance Statistics, d_w. Its intervals are
@@ -146,7 +146,7 @@ def dominance(table: SideBySide, system: Hashable, baseline: Hashable, confidenc
     pairs = table.pairs(system, baseline)
     signs = np.sign(pairs.differences)
     losses, ties, wins = np.bincount(signs.astype(np.int64) + 1, minlength=3).tolist()
-    return Dominance(wins, ties, losses, estimate(signs, pairs.groups, pairs.annotators, confidence))
+    return Dominance(wins, ties, losses, estimate(signs, pairs.groups, pairs.annotators))
 
 
 def signed_rank(table: SideBySide, system: Hashable, baseline: Hashable) -> SignedRank:

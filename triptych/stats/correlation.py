@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import kendalltau, pearsonr
 
-from .columns import Column, codes, numbers
+from .columns import CONFIDENCE, Column, codes, numbers
 from .intervals import resample_quantiles
 from .undefined import Undefined, UndefinedStatistic
 
@@ -56,7 +56,6 @@ def segment_correlation(
     systems: Column,
     metric: Column,
     groups: Column | None = None,
-    confidence: float = 0.95,
     seed: int = 1,
 ) -> Correlations:
     """Correlation within items, pooled over items: sum of products / root of the product of sums of squares.
@@ -75,9 +74,9 @@ def segment_correlation(
     pearson = _products(_centred(rating, item), _centred(other, item), group, count)
     weights = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), RESAMPLES) if count else None
     drawn = _drawn(count, n_items)
-    tau, r = (_pooled(products, weights, drawn, confidence) for products in (kendall, pearson))
+    tau, r = (_pooled(products, weights, drawn) for products in (kendall, pearson))
     pairs = int((signs[0] * signs[1] != 0).sum())
-    interval = _interval_sentence((tau, r), confidence, drawn)
+    interval = _interval_sentence((tau, r), drawn)
     words = f"Candidates compared within {n_items} items. {interval}"
     return Correlations(tau, r, pairs, n_items, len(np.unique(system)), words)
 
@@ -88,7 +87,6 @@ def system_correlation(
     systems: Column,
     metric: Column,
     groups: Column | None = None,
-    confidence: float = 0.95,
     seed: int = 1,
 ) -> Correlations:
     """Correlation of the systems' mean ratings with their mean metric; columns as in segment_correlation.
@@ -110,10 +108,10 @@ def system_correlation(
     resampled = _resampled_systems(rating, other, group, system, seed)
     kendall, pearson = float(kendalltau(*means).statistic), float(pearsonr(*means).statistic)
     tau, r = (
-        _with_interval(value, draws, n_groups, of_items, confidence)
+        _with_interval(value, draws, n_groups, of_items)
         for value, draws in zip((kendall, pearson), resampled, strict=True)
     )
-    interval = _interval_sentence((tau, r), confidence, f"systems and {of_items}")
+    interval = _interval_sentence((tau, r), f"systems and {of_items}")
     words = f"Means of {count} systems over {n_items} items. {interval}"
     return Correlations(tau, r, count * (count - 1) // 2, n_items, count, words)
 
@@ -182,7 +180,7 @@ def _drawn(groups: int, items: int) -> str:
     return "items" if groups == items else "groups of items"
 
 
-def _pooled(products: np.ndarray, weights: np.ndarray | None, drawn: str, confidence: float) -> Correlation:
+def _pooled(products: np.ndarray, weights: np.ndarray | None, drawn: str) -> Correlation:
     """sum xy / sqrt(sum xx sum yy), with an interval from its values in resamples of the items or their groups."""
     total = products.sum(axis=0)
     if weights is None or total[1] <= 0 or total[2] <= 0:
@@ -190,7 +188,7 @@ def _pooled(products: np.ndarray, weights: np.ndarray | None, drawn: str, confid
         raise UndefinedStatistic(f"Not defined: no item has two candidates whose {side} differ.")
     value = float(np.clip(total[0] / np.sqrt(total[1] * total[2]), -1, 1))
     xy, xx, yy = (weights @ products[_by_content(products)]).T
-    return _with_interval(value, _ratio(xy, xx * yy), len(products), drawn, confidence)
+    return _with_interval(value, _ratio(xy, xx * yy), len(products), drawn)
 
 
 def _by_content(rows: np.ndarray) -> np.ndarray:
@@ -235,24 +233,24 @@ def _ratio(products: np.ndarray, squares: np.ndarray) -> np.ndarray:
     return np.where(varied, np.clip(products / root, -1, 1), np.nan)
 
 
-def _with_interval(value: float, resampled: np.ndarray, count: int, drawn: str, confidence: float) -> Correlation:
+def _with_interval(value: float, resampled: np.ndarray, count: int, drawn: str) -> Correlation:
     """The value with the percentiles of its resamples (b,), where they can be trusted; count: of what was drawn."""
     if count < FEWEST_ITEMS:
         return Correlation(value, Undefined(f"No interval below {FEWEST_ITEMS} {drawn}."))
     defined = resampled[~np.isnan(resampled)]
-    if len(resampled) - len(defined) > (1 - confidence) * len(resampled):  # a limit could be undefined
+    if len(resampled) - len(defined) > (1 - CONFIDENCE) * len(resampled):  # a limit could be undefined
         return Correlation(value, Undefined(FEW_DIFFER))
-    low, high = np.quantile(defined, resample_quantiles(confidence, count)).tolist()
+    low, high = np.quantile(defined, resample_quantiles(count)).tolist()
     if high - low <= _ROUNDING:
         return Correlation(value, Undefined(ALL_ALIKE))
     return Correlation(value, (min(low, value), max(high, value)))
 
 
-def _interval_sentence(correlations: Sequence[Correlation], confidence: float, drawn: str) -> str:
+def _interval_sentence(correlations: Sequence[Correlation], drawn: str) -> str:
     """What the intervals of Kendall and Pearson apply to, or why they are missing."""
     why = [each.interval.reason if isinstance(each.interval, Undefined) else "" for each in correlations]
     if why[0] and why[0] == why[1]:
         return why[0]
-    sentence = "" if all(why) else f"{100 * confidence:g} % interval over {drawn}, for these annotators."
+    sentence = "" if all(why) else f"95 % interval over {drawn}, for these annotators."
     missing = (f"{name}: {words}" for name, words in zip(("Kendall's tau-b", "Pearson's r"), why, strict=True) if words)
     return " ".join(filter(None, (sentence, *missing)))

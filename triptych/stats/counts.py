@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import stdtrit
 
-from .columns import Column, Floats, codes, numbers
+from .columns import CONFIDENCE, Column, Floats, codes, numbers
 from .undefined import UndefinedStatistic
 
 NOT_PAIRED = "No item was rated by two annotators."
@@ -170,9 +170,7 @@ Statistic: TypeAlias = Callable[[UnitCounts, Draw], np.ndarray]
 """(b,) one coefficient for each table of a draw; NaN, which is never shown, where it is not defined."""
 
 
-def jackknife_interval(
-    table: UnitCounts, statistic: Statistic, confidence: float = 0.95, lowest: float = -1
-) -> tuple[float, float]:
+def jackknife_interval(table: UnitCounts, statistic: Statistic, lowest: float = -1) -> tuple[float, float]:
     """Limits (low, high) of a coefficient between `lowest` and 1, from its values without each item.
 
     Items are left out whole, as their units are related. The interval is computed on Fisher's z scale, where the
@@ -183,10 +181,10 @@ def jackknife_interval(
     if table.parts.shape[0] < 2:
         raise UndefinedStatistic(TOO_FEW)
     without = np.concatenate([statistic(table, draw) for draw in table.left_out()])
-    return limits_from(float(statistic(table, table.observed())[0]), without, confidence, lowest)
+    return limits_from(float(statistic(table, table.observed())[0]), without, lowest)
 
 
-def limits_from(value: float, without: np.ndarray, confidence: float, lowest: float = -1) -> tuple[float, float]:
+def limits_from(value: float, without: np.ndarray, lowest: float = -1) -> tuple[float, float]:
     """Limits of a coefficient from its values (m,) without each of m items; see jackknife_interval."""
     count = len(without)
     without = np.sort(without)  # so that sums do not depend on the order of the items
@@ -201,7 +199,7 @@ def limits_from(value: float, without: np.ndarray, confidence: float, lowest: fl
     middle, half = (1 + lowest) / 2, (1 - lowest) / 2
     centre, centres = (np.arctanh((of - middle) / half) for of in (value, without))
     error = np.sqrt((count - 1) / count * ((centres - centres.mean()) ** 2).sum())
-    reach = stdtrit(count - 1, (1 + confidence) / 2) * error
+    reach = stdtrit(count - 1, (1 + CONFIDENCE) / 2) * error
     low, high = np.tanh([centre - reach, centre + reach]) * half + middle
     return float(low), float(high)
 

@@ -181,14 +181,14 @@ class CrossedEffects:
         gap = self.unlinked[self.systems.index(system)] - self.unlinked[self.systems.index(baseline)]
         return bool(np.abs(gap).max(initial=0) < np.sqrt(_NULL))
 
-    def difference(self, system: Label, baseline: Label, confidence: float = 0.95) -> Difference:
+    def difference(self, system: Label, baseline: Label) -> Difference:
         """`system` minus `baseline`, with both intervals and both tests.
 
         Raises UndefinedStatistic where the design does not link the two systems.
         """
-        return self._estimated([self._weights_of(system, baseline)], (system, baseline), confidence)
+        return self._estimated([self._weights_of(system, baseline)], (system, baseline))
 
-    def between(self, pair: tuple[Label, Label], other: tuple[Label, Label], confidence: float = 0.95) -> Difference:
+    def between(self, pair: tuple[Label, Label], other: tuple[Label, Label]) -> Difference:
         """The difference of one pair of systems minus that of another pair, which other annotators rated.
 
         The estimate, its variance by item and the factor are those of one weighted sum of ratings. Errors of the two
@@ -197,7 +197,7 @@ class CrossedEffects:
         design does not link both pairs.
         """
         weights = [self._weights_of(*pair), -self._weights_of(*other)]
-        return self._estimated(weights, (*pair, *other), confidence)
+        return self._estimated(weights, (*pair, *other))
 
     def _weights_of(self, system: Label, baseline: Label) -> Floats:
         """(n,) weights of `system` minus `baseline`, exactly 0 for ratings without weight."""
@@ -207,7 +207,7 @@ class CrossedEffects:
         weights[np.abs(weights) < _ROUNDING * np.abs(weights).max()] = 0
         return weights
 
-    def _estimated(self, parts: list[Floats], systems: tuple[Label, ...], confidence: float) -> Difference:
+    def _estimated(self, parts: list[Floats], systems: tuple[Label, ...]) -> Difference:
         """The difference whose weights are the sum of `parts`.
 
         parts: arrays (n,) of weights; those of independent sets of annotators are in different parts.
@@ -222,7 +222,6 @@ class CrossedEffects:
             int(rows.repeats[counted].sum()),
             self._supported(_clustered(parts, self.residuals, rows, absorbed), compared),
             rounding,
-            confidence,
         )
         return Difference(**vars(estimate), of=int(self.totals[compared].sum()), absorbed=absorbed)
 

@@ -123,7 +123,6 @@ def agreement_with_others(
     items: Column,
     annotators: Column,
     criteria: Column | None = None,
-    confidence: float = 0.95,
 ) -> tuple[AnnotatorAgreement, ...]:
     """Leave-one-out correlation of each annotator, in order of first appearance.
 
@@ -141,15 +140,13 @@ def agreement_with_others(
     for at, (label, (value, why)) in enumerate(zip(labels, correlations, strict=True)):
         of_others = [other for place, (other, _) in enumerate(correlations) if place != at and other is not None]
         median = float(np.median(of_others)) if of_others else None
-        limits = Undefined(why) if value is None else or_undefined(_limits, confidence, value, *of_each[at])
+        limits = Undefined(why) if value is None else or_undefined(_limits, value, *of_each[at])
         constant = str(limits) in (ALL_EQUAL, FEW_UNUSUAL) and _unlikely(own, table[-1], annotator, at)
         rows.append(_agreement_row(label, value, limits, median, len(of_each[at][0]), constant))
     return tuple(rows)
 
 
-def severities(
-    values: Column, units: Column, items: Column, annotators: Column, confidence: float = 0.95
-) -> tuple[Severity, ...]:
+def severities(values: Column, units: Column, items: Column, annotators: Column) -> tuple[Severity, ...]:
     """Each annotator's mean difference from the mean of the others, its interval clustered by item.
 
     The columns, and what is undefined, are as in agreement_with_others.
@@ -161,7 +158,7 @@ def severities(
     for at, label in enumerate(labels):
         own_rows = annotator == at
         if own_rows.any():
-            found = mean_interval(apart[own_rows], item[own_rows], annotator[own_rows], confidence)
+            found = mean_interval(apart[own_rows], item[own_rows], annotator[own_rows])
             rows.append(Severity(label, found.mean, found.low, found.high, found.n))
     return tuple(rows)
 
@@ -294,7 +291,7 @@ def _pearson(own: np.ndarray, others: np.ndarray) -> tuple[float | None, str]:
 
 
 def _limits(
-    confidence: float, value: float, own: np.ndarray, others: np.ndarray, items: np.ndarray, criteria: np.ndarray
+    value: float, own: np.ndarray, others: np.ndarray, items: np.ndarray, criteria: np.ndarray
 ) -> tuple[float, float]:
     """Limits of a correlation from its values without each item; where nothing varies without an item, 0 is its value.
 
@@ -312,7 +309,7 @@ def _limits(
     squares = np.maximum(xx - of_x**2 / n, 0) * np.maximum(yy - of_y**2 / n, 0)
     varied = squares > _ROUNDING * (x @ x) * (y @ y)
     root = np.sqrt(squares, out=np.ones(len(squares)), where=varied)
-    return limits_from(value, np.where(varied, np.clip((xy - of_x * of_y / n) / root, -1, 1), 0.0), confidence)
+    return limits_from(value, np.where(varied, np.clip((xy - of_x * of_y / n) / root, -1, 1), 0.0))
 
 
 def _unusual_items(values: np.ndarray, items: np.ndarray, criteria: np.ndarray) -> int:

@@ -71,7 +71,6 @@ def position_effect(
     annotators: Column,
     positions: Column,
     systems: Column,
-    confidence: float = 0.95,
     share: bool = False,
 ) -> PositionEffect:
     """Do ratings depend on the position? Least squares on position and system within each annotation.
@@ -98,9 +97,7 @@ def position_effect(
     coefficients, scores = _least_squares(columns, response, largest)
     spread = np.vstack([np.eye(count - 1), -np.ones(count - 1)])
     shifts, influence = spread @ coefficients, len(ratings) * scores @ spread.T
-    estimates = [
-        estimate(shift + column, item, annotator, confidence) for shift, column in zip(shifts, influence.T, strict=True)
-    ]
+    estimates = [estimate(shift + column, item, annotator) for shift, column in zip(shifts, influence.T, strict=True)]
     statistic, freedom, p = _all_zero(coefficients, scores, largest, item, annotator, cells)
     return PositionEffect(
         tuple(PositionShift(int(at), shift.headline) for at, shift in zip(distinct, estimates, strict=True)),
@@ -160,7 +157,6 @@ def order_effect(
     annotators: Column,
     systems: Column,
     order: Column,
-    confidence: float = 0.95,
     share: bool = False,
 ) -> OrderEffect:
     """Do annotators rate higher or lower as they go on? order: (n,) any numbers that ascend in time per annotator.
@@ -183,7 +179,7 @@ def order_effect(
         raise UndefinedStatistic("Not defined: no annotator's ratings vary from one annotation to the next.")
     change = float((x @ y) / (x @ x))
     influence = x * (y - change * x) / (x**2).mean()
-    common = estimate(change + influence, item, annotator, confidence)
+    common = estimate(change + influence, item, annotator)
     words = f"Ratings changed by {_change(change, share)} from the first to the last annotation."
     return OrderEffect(common, f"{words} {common.headline.sentence}")
 

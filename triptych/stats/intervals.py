@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr, stdtrit
 
-from .columns import Column, codes, numbers
+from .columns import CONFIDENCE, Column, codes, numbers
 from .undefined import UndefinedStatistic
 
 ENOUGH_ANNOTATORS = 5
@@ -105,7 +105,7 @@ class Clustered:
         return replace(self, items=items, annotators=annotators)
 
 
-def mean_interval(values: Column, items: Column, annotators: Column, confidence: float = 0.95) -> Interval:
+def mean_interval(values: Column, items: Column, annotators: Column) -> Interval:
     """Mean of n ratings with its headline interval; values: (n,) numbers, NaN = missing and dropped.
 
     items, annotators: (n,) labels. Raises UndefinedStatistic when there is no rating.
@@ -113,24 +113,24 @@ def mean_interval(values: Column, items: Column, annotators: Column, confidence:
     numeric, item, annotator = numbers(values, items, annotators)
     if not len(numeric):
         raise UndefinedStatistic("Not defined: there is no rating yet.")
-    return estimate(numeric, codes(item)[0], codes(annotator)[0], confidence).headline
+    return estimate(numeric, codes(item)[0], codes(annotator)[0]).headline
 
 
-def estimate(values: np.ndarray, items: np.ndarray, annotators: np.ndarray, confidence: float = 0.95) -> Estimate:
+def estimate(values: np.ndarray, items: np.ndarray, annotators: np.ndarray) -> Estimate:
     """Both intervals and the test of a mean; values: (n,) finite numbers, n > 0, with codes 0..G-1 (n,)."""
     mean, variance = float(values.mean()), cluster_variance(values - values.mean(), items, annotators)
     these, alike = np.sqrt((variance.item, variance.two_way)).tolist()
     freedom = degrees_of_freedom(items), degrees_of_freedom(items, annotators)
     counts = clusters(np.bincount(items)), clusters(np.bincount(annotators))
     clustered = Clustered(these, alike, *freedom, *counts)
-    return estimate_of(mean, len(values), clustered, _ROUNDING * float(np.abs(values).max()), confidence)
+    return estimate_of(mean, len(values), clustered, _ROUNDING * float(np.abs(values).max()))
 
 
-def estimate_of(mean: float, n: int, errors: Clustered, rounding: float, confidence: float = 0.95) -> Estimate:
+def estimate_of(mean: float, n: int, errors: Clustered, rounding: float) -> Estimate:
     """Intervals and tests from standard errors; an error up to `rounding` counts as none. n: values behind the mean."""
     counted = (n, errors.items, errors.annotators)
-    these = _interval(mean, errors.these, errors.freedom_these, "item", counted, rounding, confidence)
-    alike = _interval(mean, errors.alike, errors.freedom_alike, "two_way", counted, rounding, confidence)
+    these = _interval(mean, errors.these, errors.freedom_these, "item", counted, rounding)
+    alike = _interval(mean, errors.alike, errors.freedom_alike, "two_way", counted, rounding)
     test = None if alike.low is None else _test(mean, errors.alike, errors.freedom_alike)
     test_here = None if these.low is None else _test(mean, errors.these, errors.freedom_these)
     return Estimate(mean, *counted, these, alike, test, test_here)
@@ -201,13 +201,13 @@ def in_one(clusters: np.ndarray, systems: np.ndarray, count: int) -> NDArray[np.
     return np.equal(np.bincount(pairs % count, minlength=count), 1)
 
 
-def resample_quantiles(confidence: float, clusters: int) -> list[float]:
+def resample_quantiles(clusters: int) -> list[float]:
     """Lower and upper quantile of resamples that are the limits of an interval, as wide as t's instead of the normal's.
 
     Plain percentiles are too narrow with few clusters (items, or groups of them): Hesterberg 2015, What Teachers Should
     Know About the Bootstrap, expanded percentile interval.
     """
-    reach = float(stdtrit(clusters - 1, (1 + confidence) / 2)) * np.sqrt(clusters / (clusters - 1))
+    reach = float(stdtrit(clusters - 1, (1 + CONFIDENCE) / 2)) * np.sqrt(clusters / (clusters - 1))
     return [float(ndtr(-reach)), float(ndtr(reach))]
 
 
@@ -218,7 +218,6 @@ def _interval(
     kind: Literal["two_way", "item"],
     counted: tuple[int, int, int],
     rounding: float,
-    confidence: float,
 ) -> Interval:
     """mean +- t * error, or the reason why there is no interval; counted: numbers of values, items, annotators."""
     _, items, annotators = counted
@@ -231,18 +230,17 @@ def _interval(
         absent = f"No interval: {_too_few(annotators)}."
     if absent:
         return Interval(mean, None, None, "none", absent, *counted)
-    reach = float(stdtrit(freedom, (1 + confidence) / 2) * error)
-    return Interval(mean, mean - reach, mean + reach, kind, _sentence(kind, confidence, annotators), *counted)
+    reach = float(stdtrit(freedom, (1 + CONFIDENCE) / 2) * error)
+    return Interval(mean, mean - reach, mean + reach, kind, _sentence(kind, annotators), *counted)
 
 
-def _sentence(kind: str, confidence: float, annotators: int) -> str:
+def _sentence(kind: str, annotators: int) -> str:
     """Which annotators the interval applies to, as a sentence."""
-    percent = f"{100 * confidence:g} % interval"
     if kind == "two_way":
-        return f"{percent} for annotators like these {annotators}."
+        return f"95 % interval for annotators like these {annotators}."
     if annotators >= ENOUGH_ANNOTATORS:
-        return f"{percent} for these {annotators} annotators."
-    return f"{percent} for these annotators: {_too_few(annotators)}."
+        return f"95 % interval for these {annotators} annotators."
+    return f"95 % interval for these annotators: {_too_few(annotators)}."
 
 
 def _too_few(annotators: int) -> str:

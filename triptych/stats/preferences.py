@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from .columns import Floats, Label
+from .columns import CONFIDENCE, Floats, Label
 from .comparison import SideBySide
 from .correlation import ALL_ALIKE
 from .intervals import resample_quantiles
@@ -72,18 +72,12 @@ class _Outcomes:
         return met
 
 
-def preferences(
-    table: SideBySide,
-    systems: Sequence[Label],
-    resamples: int = 1000,
-    seed: int = 0,
-    confidence: float = 0.95,
-) -> Preferences:
+def preferences(table: SideBySide, systems: Sequence[Label], resamples: int = 1000, seed: int = 0) -> Preferences:
     """Strengths of K systems, from every pair of them that one annotator rated on the same item.
 
     Standard errors and intervals (intervals.resample_quantiles) come from drawing items (or the table's groups of
     items) with replacement, because their pairs depend on each other; annotators are not drawn. Resamples without
-    finite strengths are left out; when they are more than 1 - confidence of all, there is no interval. Raises
+    finite strengths are left out; when they are more than one in twenty, there is no interval. Raises
     UndefinedStatistic when the data have no finite strengths: systems were never compared, a system won or lost every
     comparison, or all comparisons are ties.
     """
@@ -92,9 +86,9 @@ def preferences(
     _refuse_unconnected(total)
     strengths, ties = _fit(total)
     met = outcomes[outcomes.any(axis=1)]
-    drawn, sentence = _resampled(met, len(systems), resamples, np.random.default_rng(seed), confidence)
+    drawn, sentence = _resampled(met, len(systems), resamples, np.random.default_rng(seed))
     return Preferences(
-        _strengths(systems, strengths[0], drawn, len(met), confidence),
+        _strengths(systems, strengths[0], drawn, len(met)),
         float(ties[0]),
         int(total.met.sum()) // 2,
         int(total.ties.sum()) // 2,
@@ -207,7 +201,7 @@ def _slope(
 
 
 def _resampled(
-    outcomes: np.ndarray, count: int, resamples: int, random: np.random.Generator, confidence: float
+    outcomes: np.ndarray, count: int, resamples: int, random: np.random.Generator
 ) -> tuple[np.ndarray | None, str]:
     """Strengths (b, K) in resamples of the items' outcomes (I, 3 P), or None; and the sentence about the intervals."""
     if len(outcomes) < 2:
@@ -219,21 +213,21 @@ def _resampled(
     finite = _finite(counts)
     strengths, _ = _fit(_Outcomes(counts.wins[finite], counts.ties[finite]))
     strengths = strengths[~np.isnan(strengths).any(axis=1)]
-    if resamples - len(strengths) > (1 - confidence) * resamples:
+    if resamples - len(strengths) > (1 - CONFIDENCE) * resamples:
         return (
             None,
             "No interval: too few comparisons, many resamples of the items have a system without a loss or win.",
         )
     if np.ptp(strengths, axis=0).max() <= _ROUNDING:
         return None, ALL_ALIKE
-    return strengths, f"{100 * confidence:g} % interval for these annotators."
+    return strengths, "95 % interval for these annotators."
 
 
 def _strengths(
-    systems: Sequence[Label], values: np.ndarray, drawn: np.ndarray | None, clusters: int, confidence: float
+    systems: Sequence[Label], values: np.ndarray, drawn: np.ndarray | None, clusters: int
 ) -> tuple[Strength, ...]:
     if drawn is None:
         return tuple(Strength(*pair, None, None, None) for pair in zip(systems, values.tolist(), strict=True))
-    low, high = np.quantile(drawn, resample_quantiles(confidence, clusters), axis=0).tolist()
+    low, high = np.quantile(drawn, resample_quantiles(clusters), axis=0).tolist()
     error = drawn.std(axis=0, ddof=1).tolist()
     return tuple(Strength(*row) for row in zip(systems, values.tolist(), error, low, high, strict=True))

@@ -64,7 +64,6 @@ def proportional_odds(
     systems: Column,
     groups: Column | None = None,
     prior_sd: float = PRIOR_SD,
-    confidence: float = 0.95,
 ) -> ProportionalOdds:
     """Fit rating ~ item + annotator + system.
 
@@ -96,7 +95,7 @@ def proportional_odds(
             one_item[[baseline, later]], one_annotator[[baseline, later]]
         )
         mean = float(fit.systems[later] - fit.systems[baseline])
-        estimate = estimate_of(mean if abs(mean) > _SETTLED else 0.0, n, clustered, _SETTLED, confidence)
+        estimate = estimate_of(mean if abs(mean) > _SETTLED else 0.0, n, clustered, _SETTLED)
         differences.append(LogitDifference(names[later], names[baseline], estimate))
     sentence = (
         "Proportional odds: the same ratings, using only their order, in logits. A secondary analysis; the difference "

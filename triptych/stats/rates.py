@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from scipy.stats import binomtest
 
+from .columns import CONFIDENCE
 from .undefined import UndefinedStatistic
 
 
@@ -20,9 +21,9 @@ class Rate:
     high: float
 
 
-def rate(hits: int, n: int, confidence: float = 0.95) -> Rate:
+def rate(hits: int, n: int) -> Rate:
     """hits / n with Wilson's interval. Raises UndefinedStatistic when n is 0, ValueError unless 0 <= hits <= n."""
     if not n:
         raise UndefinedStatistic("Not defined: there is nothing to count yet.")
-    ends = binomtest(hits, n).proportion_ci(confidence, method="wilson")
+    ends = binomtest(hits, n).proportion_ci(CONFIDENCE, method="wilson")
     return Rate(hits, n, hits / n, float(ends.low), float(ends.high))
