@@ -183,14 +183,14 @@ def test_the_ranking_needs_annotators_who_rated_all_systems():
 
 def test_holm_and_benjamini_hochberg_agree_with_pencil_and_paper():
     # Holm: 4 * .01, 3 * .02, 2 * .03, 1 * .04, running maximum. BH: 4/1 * .01, 4/2 * .02, 4/3 * .03, .04, from above.
-    result = adjusted([("d", 0.04), ("a", 0.01), ("c", 0.03), ("b", 0.02)])
-    assert [each.name for each in result] == ["d", "a", "c", "b"]
+    result = adjusted([0.04, 0.01, 0.03, 0.02])
+    assert [each.p for each in result] == [0.04, 0.01, 0.03, 0.02]
     assert [each.holm for each in result] == pytest.approx([0.06, 0.04, 0.06, 0.06])
     assert [each.benjamini_hochberg for each in result] == pytest.approx([0.04] * 4)
 
 
 def test_an_undefined_test_stays_in_the_declared_family():
-    each, other = adjusted([("first", 0.03), ("second", None)])
+    each, other = adjusted([0.03, None])
     assert each.holm == pytest.approx(0.06)
     assert (other.p, other.holm, other.benjamini_hochberg) == (None, None, None)
     assert adjusted([]) == ()
@@ -198,12 +198,12 @@ def test_an_undefined_test_stays_in_the_declared_family():
 
 def test_a_p_value_outside_its_range_is_refused():
     with pytest.raises(ValueError, match="between 0 and 1"):
-        adjusted([("a", 1.2)])
+        adjusted([1.2])
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_adjusting_never_lowers_p_and_keeps_the_order(p):
-    result = [present(each.holm) for each in adjusted(enumerate(p))]
+    result = [present(each.holm) for each in adjusted(p)]
     assert all(before <= after <= 1 for before, after in zip(p, result, strict=True))
     assert sorted(result) == [result[n] for n in np.argsort(p, kind="stable")]
 

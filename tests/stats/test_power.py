@@ -107,13 +107,13 @@ def clear_in_simulated_studies(plan: Plan, shift: float, components: Components,
     random, (item, annotator, system) = np.random.default_rng(3), plan.assigned()
     tastes = np.array([components.item, components.annotator, components.residual]) / np.sqrt(2)
     pairs = [(first, second) for second in range(plan.systems) for first in range(second + 1, plan.systems)]
-    others, hits = [(None, 1.0)] * (plan.tests - len(pairs)), []
+    others, hits = [1.0] * (plan.tests - len(pairs)), []
     for _ in range(studies):
         values = tastes[0] * random.normal(size=(plan.items, plan.systems))[item, system]
         values += tastes[1] * random.normal(size=(plan.annotators, plan.systems))[annotator, system]
         values += tastes[2] * random.normal(size=len(item)) + shift * (system == plan.systems - 1)
         effects = CrossedEffects.build(values, item, annotator, system)
-        tests = adjusted([(None, effects.difference(*pair).test.p) for pair in pairs] + others)
+        tests = adjusted([effects.difference(*pair).test.p for pair in pairs] + others)
         hits += [
             bool(test.holm is not None and test.holm < 0.05)
             for test, pair in zip(tests, pairs, strict=False)

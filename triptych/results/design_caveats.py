@@ -107,7 +107,7 @@ def unevenly_missing(analysis: StudyAnalysis) -> Iterator[Finding]:
     for ratings in analysis.ratings:
         if analysis.contrasts_of(ratings.criterion.key):
             shares += _most_apart(ratings)
-    tests = adjusted((None, p) for *_, p in shares)
+    tests = adjusted(p for *_, p in shares)
     for (criterion, more, less, gap, _), test in zip(shares, tests, strict=True):
         if test.holm is not None and test.holm < CLEAR:
             sentence = (

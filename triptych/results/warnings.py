@@ -402,7 +402,7 @@ def _people(analysis: StudyAnalysis) -> Iterator[Finding]:
 def _place(analysis: StudyAnalysis) -> Iterator[Finding]:
     """Effects of the place on screen, adjusted (Holm) over the criteria that have one."""
     effects = {key: effect for key, effect in analysis.positions.items() if isinstance(effect, PositionEffect)}
-    tests = adjusted((None, effect.p) for effect in effects.values())
+    tests = adjusted(effect.p for effect in effects.values())
     for (criterion, effect), test in zip(effects.items(), tests, strict=True):
         if test.holm is not None and test.holm < CLEAR:
             sentence = f"{analysis.title(criterion)}: the place on screen matters. {effect.sentence}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,14 +16,13 @@ class Adjusted:
     All three are None for a test that the data do not define.
     """
 
-    name: Hashable
     p: float | None
     holm: float | None
     benjamini_hochberg: float | None
 
 
-def adjusted(family: Iterable[tuple[Hashable, float | None]]) -> tuple[Adjusted, ...]:
-    """The declared tests, (name, p) each, in the order given, with adjusted p-values.
+def adjusted(family: Iterable[float | None]) -> tuple[Adjusted, ...]:
+    """The declared tests, by their p-values, in the order given.
 
     Holm keeps the chance of any false rejection in the family (Holm 1979, A Simple Sequentially Rejective Multiple
     Test Procedure); Benjamini and Hochberg (1995) keep the expected share of false ones among the rejections. A test
@@ -31,12 +30,9 @@ def adjusted(family: Iterable[tuple[Hashable, float | None]]) -> tuple[Adjusted,
     Raises ValueError when a p-value is outside 0 to 1.
     """
     tests = tuple(family)
-    p = np.array([1.0 if value is None else value for _, value in tests], dtype=float)
+    p = np.array([1.0 if value is None else value for value in tests], dtype=float)
     rows = zip(tests, _holm(p).tolist(), false_discovery_control(p).tolist() if len(p) else (), strict=True)
-    return tuple(
-        Adjusted(name, value, holm, hochberg) if value is not None else Adjusted(name, None, None, None)
-        for (name, value), holm, hochberg in rows
-    )
+    return tuple(Adjusted(*row) if row[0] is not None else Adjusted(None, None, None) for row in rows)
 
 
 def _holm(p: np.ndarray) -> np.ndarray:

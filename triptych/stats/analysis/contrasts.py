@@ -227,7 +227,7 @@ def _difference(ratings: ComparedRatings, system: int, baseline: int) -> Differe
 def tested(family: Sequence[T]) -> Iterator[T]:
     """Differences with their tests, adjusted over all of them; without a bound nothing is tested."""
     tests = [_tests(difference) for difference in family]
-    alike, these = (adjusted((None, p) for p in column) for column in zip(*tests, strict=True)) if tests else ((), ())
+    alike, these = map(adjusted, zip(*tests, strict=True)) if tests else ((), ())
     for difference, test, test_here in zip(family, alike, these, strict=True):
         yield replace(
             difference,
