@@ -205,3 +205,9 @@ def test_resamples_do_not_depend_on_unit_or_order(unit):
             result = correlation(unit * rating[order], *labels, unit * metric[order])
             for each, of in ((result.kendall, expected.kendall), (result.pearson, expected.pearson)):
                 assert present(each.interval) == pytest.approx(present(of.interval))
+
+
+def test_longer_candidates_rated_higher_correlate_with_length():
+    result = segment_correlation([1, 2, 3, 5, 6, 7], [0, 0, 0, 1, 1, 1], [0, 1, 2] * 2, [10, 20, 30, 40, 70, 80])
+    assert result.kendall.value == 1
+    assert 0.9 < result.pearson.value < 1

@@ -15,6 +15,7 @@ from scipy.stats import kendalltau, pearsonr
 
 from .columns import CONFIDENCE, Column, codes, numbers
 from .intervals import resample_quantiles
+from .pairs import together
 from .undefined import Undefined, UndefinedStatistic
 
 FEWEST_SYSTEMS = 6
@@ -68,7 +69,7 @@ def segment_correlation(
     """
     rating, other, item, system, group = _with_another(*_candidates(values, items, systems, metric, groups))
     count, n_items = (int(of.max(initial=-1)) + 1 for of in (group, item))
-    first, second = _pairs_within(item)
+    first, second = together(item)
     signs = np.sign(rating[first] - rating[second]), np.sign(other[first] - other[second])
     kendall = _products(*signs, group[first], count)
     pearson = _products(_centred(rating, item), _centred(other, item), group, count)
@@ -149,19 +150,6 @@ def _with_another(
     """The columns without candidates that are alone in their item: they cannot be compared."""
     shared = np.bincount(item)[item] > 1
     return rating[shared], other[shared], codes(item[shared])[0], system[shared], codes(group[shared])[0]
-
-
-def _pairs_within(groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(first, second) row numbers of every pair of rows of one group: sorted rows, each paired with later ones."""
-    order = np.argsort(groups, kind="stable")
-    sizes = np.bincount(groups)
-    ends = []
-    for gap in range(1, int(sizes.max(initial=0))):
-        near = np.flatnonzero(groups[order[gap:]] == groups[order[:-gap]])
-        ends.append((order[near], order[near + gap]))
-    if not ends:
-        return np.empty(0, dtype=int), np.empty(0, dtype=int)
-    return np.concatenate([earlier for earlier, _ in ends]), np.concatenate([later for _, later in ends])
 
 
 def _centred(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
