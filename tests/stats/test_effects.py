@@ -10,7 +10,7 @@ from helpers.present import present
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triptych.stats.effects import best_by_position, length_effect, order_effect, position_effect
+from triptych.stats.effects import best_by_position, order_effect, position_effect
 from triptych.stats.undefined import Undefined, UndefinedStatistic
 
 NAN = math.nan
@@ -210,12 +210,6 @@ def test_an_undefined_order_effect_gives_a_reason():
         order_effect([3] * 6, range(6), [0] * 6, [0] * 6, range(6))
     with pytest.raises(UndefinedStatistic, match="nobody has 5 annotations"):
         order_effect([], [], [], [], [])
-
-
-def test_longer_candidates_rated_higher_give_a_length_effect_of_one():
-    result = length_effect([1, 2, 3, 5, 6, 7], [0, 0, 0, 1, 1, 1], [0, 1, 2] * 2, [10, 20, 30, 40, 70, 80])
-    assert result.kendall.value == 1
-    assert 0.9 < result.pearson.value < 1
 
 
 @given(rows, st.randoms(use_true_random=False))

@@ -1,4 +1,4 @@
-"""Unwanted effects: of the place on the screen, of the order in time, of the length of a text.
+"""Unwanted effects: of the place on the screen and of the order in time.
 
 Balanced orders make place and system independent, so an effect of the place adds noise to a comparison, not bias; it
 is shown in scale points so that a reader can see whether it matters. Variances are clustered by item and by annotator
@@ -15,7 +15,6 @@ from scipy.special import fdtrc
 from scipy.stats import rankdata
 
 from .columns import Column, codes, numbers
-from .correlation import Correlations, segment_correlation
 from .intervals import ENOUGH_ANNOTATORS, Estimate, Interval, degrees_of_freedom, estimate, variance_floor
 from .numbers import p_words, signed_words
 from .rates import Rate, rate
@@ -186,18 +185,6 @@ def order_effect(
 
 def _change(size: float, share: bool) -> str:
     return signed_words(size, share) + ("" if share else " points")
-
-
-def length_effect(
-    values: Column, items: Column, systems: Column, lengths: Column, groups: Column | None = None
-) -> Correlations:
-    """Are longer candidates rated higher? Kendall's and Pearson's correlation within items.
-
-    lengths: (n,) words of each rating's candidate.
-
-    The other columns, and what is undefined, as in segment_correlation.
-    """
-    return segment_correlation(values, items, systems, lengths, groups)
 
 
 def _placed(

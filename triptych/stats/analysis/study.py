@@ -10,9 +10,9 @@ from functools import cached_property
 import numpy as np
 
 from ..camps import Camps
-from ..correlation import Correlations
+from ..correlation import Correlations, segment_correlation
 from ..diagnostics import Speed
-from ..effects import PositionEffect, length_effect
+from ..effects import PositionEffect
 from ..pairs import PairMeans
 from ..proportional_odds import ProportionalOdds, proportional_odds
 from ..spans import SpanAgreement
@@ -243,7 +243,7 @@ class StudyNumbers(ABC):
 
 
 def length_of(ratings: Ratings, words: np.ndarray) -> LengthOf:
-    """Whether longer candidates get higher ratings; words: (n,) length of each rating's candidate, NaN = no text."""
+    """Whether longer candidates of an item get higher ratings; words: (n,) length of each one, NaN = no text."""
     has_text = ~np.isnan(words)
     columns = (column[has_text] for column in (ratings.number, ratings.item, ratings.system, words, ratings.group))
-    return LengthOf(ratings.variable.key, or_undefined(length_effect, *columns))
+    return LengthOf(ratings.variable.key, or_undefined(segment_correlation, *columns))
