@@ -15,7 +15,7 @@ from .numbers import joined_words, written
 from .undefined import Undefined, UndefinedStatistic, or_undefined
 
 BANDS = (0.667, 0.8)
-_WEIGHTING: dict[Level, Weighting] = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic"}
+WEIGHTS: dict[Level, Weighting] = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic"}
 HARDLY_BY_CHANCE = ("percent", "ac")  # coefficients that a rare answer hardly moves
 _WORTH_SAYING = 0.1
 
@@ -139,7 +139,7 @@ def band_note(interval: tuple[float, float]) -> str:
 
 def _coefficients_of(table: UnitCounts, level: Level) -> dict[str, tuple[str, Statistic | Undefined]]:
     """Key → (name, statistic) of each coefficient, or the reason why these ratings do not define it."""
-    weights = _WEIGHTING[level]
+    weights = WEIGHTS[level]
     gwets = "Gwet's AC1" if weights == "identity" else f"Gwet's AC2 ({weights} weights)"
     statistics: dict[str, tuple[str, Statistic | Undefined]] = {
         "percent": ("Percent agreement", percents),
@@ -155,8 +155,7 @@ def _coefficients_of(table: UnitCounts, level: Level) -> dict[str, tuple[str, St
 
 
 def _weighted(statistic: WeightedStatistic, table: UnitCounts, weights: Weighting) -> Statistic | Undefined:
-    try:
-        weights_of_points = weight_table(weights, table.values)
-    except UndefinedStatistic as error:
-        return Undefined(str(error))
+    weights_of_points = or_undefined(weight_table, weights, table.values)
+    if isinstance(weights_of_points, Undefined):
+        return weights_of_points
     return lambda counts, draw: statistic(counts, draw, weights_of_points)

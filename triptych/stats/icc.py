@@ -18,7 +18,7 @@ import numpy as np
 
 from .columns import Column, codes, numbers
 from .counts import NO_VARIATION, NOT_PAIRED
-from .undefined import Undefined, UndefinedStatistic
+from .undefined import Undefined, UndefinedStatistic, or_undefined
 
 INCOMPLETE = Undefined("Not defined: not every annotator rated every item once. See the one-way form.")
 _ONE_ITEM = "Not defined: there is only one item."
@@ -126,7 +126,4 @@ def _form(signal: float, of_one: float, of_mean: float, target: float) -> Intrac
         return _NO_DIFFERENCE
     single = signal / of_one
     mean: float | Undefined = signal / of_mean if of_mean > _ROUNDING else _NO_DIFFERENCE
-    try:
-        return Intraclass(single, mean, raters_needed(single, target))
-    except UndefinedStatistic as error:
-        return Intraclass(single, mean, Undefined(str(error)))
+    return Intraclass(single, mean, or_undefined(raters_needed, single, target))

@@ -10,7 +10,7 @@ import numpy as np
 from .chance import Weighting, kappas, weight_table
 from .columns import Column, Label, codes, numbers
 from .counts import NO_VARIATION, paired_units, ranks, value_codes
-from .undefined import Undefined, UndefinedStatistic
+from .undefined import Undefined, UndefinedStatistic, or_undefined
 
 RATED_TWICE = "Not defined: an annotator rated an item twice; keep one of the two ratings."
 NO_CORRELATION = "Not defined: one of the two annotators gave the same rating everywhere."
@@ -117,10 +117,10 @@ def together(groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _kappas(
     pair: np.ndarray, first: np.ndarray, second: np.ndarray, weights: Weighting, domain: np.ndarray
 ) -> list[float | Undefined]:
-    try:
-        return _or_reason(kappas(pair, first, second, weight_table(weights, domain)), NO_VARIATION)
-    except UndefinedStatistic as error:
-        return [Undefined(str(error))] * (int(pair.max()) + 1)
+    table = or_undefined(weight_table, weights, domain)
+    if isinstance(table, Undefined):
+        return [table] * (int(pair.max()) + 1)
+    return _or_reason(kappas(pair, first, second, table), NO_VARIATION)
 
 
 def _correlations(pair: np.ndarray, first: np.ndarray, second: np.ndarray) -> list[float | Undefined]:
