@@ -8,9 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..agreement import Level
-from ..chance import Weighting
-from ..coefficients import AgreementTable, intra_annotator
+from ..coefficients import WEIGHTS, AgreementTable, intra_annotator
 from ..columns import codes
 from ..diagnostics import (
     AnnotatorAgreement,
@@ -45,7 +43,6 @@ NO_TIMES = Undefined("Not defined: the times of the annotations are unknown.")
 TOO_FEW = Undefined("Not defined: too few ratings shared with others.")
 NO_SEVERITY = Undefined("Not defined: severity does not show in choices of the best.")
 NO_SCALE = Undefined("Not defined: no criterion has a scale of points.")
-WEIGHTS: dict[Level, Weighting] = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic"}
 
 
 @dataclass(frozen=True)
