@@ -183,7 +183,7 @@ def _option_bars(result: CriterionResult, scale: Choice, names: dict[int, str]) 
     places = [place for place, option in enumerate(scale.options) if not option.missing]
     pieces = [(plain_label(scale.options[place].title[:40]), colours[place], "") for place in places]
     rows = [
-        (_name(system, names), [system.shares.options[place].count for place in places])
+        (_name(system, names), [system.shares[place].count for place in places])
         for system in result.systems
         if not isinstance(system.shares, Undefined)
     ]

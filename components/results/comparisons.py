@@ -36,7 +36,7 @@ from triptych.stats.analysis.statistics import (
 )
 from triptych.stats.analysis.systems import SystemResult
 from triptych.stats.comparison import Dominance
-from triptych.stats.descriptive import MajorityShare, Shares
+from triptych.stats.descriptive import MajorityShare
 from triptych.stats.intervals import Interval
 from triptych.stats.numbers import counted, joined_words
 from triptych.stats.undefined import Undefined
@@ -193,9 +193,9 @@ def _system_row(result: CriterionResult, system: SystemResult, names: dict[int, 
         row["Mean or share"] = spoken(system.interval, result.share)
     row |= {f"{point:g}": str(count) for point, count in zip(result.points, system.counts, strict=False)}
     scale = result.criterion.scale
-    if isinstance(system.shares, Shares) and isinstance(scale, Choice):
+    if not isinstance(system.shares, Undefined) and isinstance(scale, Choice):
         titles: dict[Hashable, str] = {option.key: option.title for option in scale.options}
-        row |= {titles[o.option]: ratio(o.count, o.of) for o in system.shares.options}
+        row |= {titles[o.option]: ratio(o.count, o.of) for o in system.shares}
     if isinstance(system.majority, MajorityShare):
         majority = system.majority
         row["Positive by majority"] = (

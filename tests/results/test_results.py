@@ -179,7 +179,7 @@ def test_missing_options_are_not_in_the_accept_rate(sqlite_engine, make_study):
         submit(session, study, people[0], full_answers(verdict="unsure"))
         each = criterion(session, study, "verdict").systems[0]
     assert (each.n, each.missing, each.summary.mean) == (1, 1, 1.0)
-    assert [(o.option, o.count, o.of) for o in each.shares.options] == [
+    assert [(o.option, o.count, o.of) for o in each.shares] == [
         ("accept", 1, 1),
         ("reject", 0, 1),
         ("unsure", 1, 2),

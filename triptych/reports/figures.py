@@ -31,7 +31,6 @@ from triptych.results.evidence import foremost
 from triptych.rubric import palette
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.analysis.systems import SystemResult
-from triptych.stats.descriptive import Shares
 from triptych.stats.intervals import Interval
 from triptych.stats.numbers import counted
 from triptych.stats.undefined import Undefined
@@ -291,7 +290,7 @@ def _counts_of(system: SystemResult) -> Sequence[int]:
     """Counts by point of the scale, or by option."""
     if system.counts:
         return system.counts
-    return [option.count for option in system.shares.options] if isinstance(system.shares, Shares) else []
+    return [] if isinstance(system.shares, Undefined) else [option.count for option in system.shares]
 
 
 def _colours(result: CriterionResult, count: int) -> list[str]:

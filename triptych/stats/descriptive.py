@@ -37,16 +37,6 @@ class OptionShare:
 
 
 @dataclass(frozen=True)
-class Shares:
-    """Options in rubric order; answered + missing = total."""
-
-    options: tuple[OptionShare, ...]
-    answered: int
-    missing: int
-    total: int
-
-
-@dataclass(frozen=True)
 class PositionMean:
     """Mean of (rating - mean of its system) at one position, in scale points, over n ratings."""
 
@@ -90,7 +80,7 @@ def summary(values: Column) -> Summary:
     return Summary(len(present_values), float(present_values.mean()), float(np.median(present_values)), spread)
 
 
-def shares(options: Column, order: Sequence[Hashable], missing: Collection[Hashable] = ()) -> Shares:
+def shares(options: Column, order: Sequence[Hashable], missing: Collection[Hashable] = ()) -> tuple[OptionShare, ...]:
     """Share of each option among n answers; options: (n,) labels, None or NaN = nothing chosen and dropped.
 
     order: all options in rubric order. missing: the options that the rubric marks `missing`; their share is of all
@@ -103,14 +93,13 @@ def shares(options: Column, order: Sequence[Hashable], missing: Collection[Hasha
     total = len(present_values)
     if not total:
         raise UndefinedStatistic(NO_RATING)
-    unanswered = sum(counts[option] for option in set(missing))
-    answered = total - unanswered
+    answered = total - sum(counts[option] for option in set(missing))
     rows = []
     for option in order:
         of = total if option in missing else answered
         share = counts[option] / of if of else None
         rows.append(OptionShare(option, counts[option], of, share, option in missing))
-    return Shares(tuple(rows), answered, unanswered, total)
+    return tuple(rows)
 
 
 def distribution(values: Column, points: Sequence[float]) -> np.ndarray:

@@ -8,7 +8,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import NamedTuple
 
-from ..descriptive import MajorityShare, Shares
+from ..descriptive import MajorityShare
 from ..diagnostics import Speed
 from ..effects import BestShare, PositionEffect
 from ..intervals import Interval
@@ -78,11 +78,10 @@ class Listing:
         yield from place.all(tables.SYSTEM, system)
         for point, count in zip(result.points, system.counts, strict=False):
             yield place.number(f"answers {point:g}", count, "count")
-        if isinstance(system.shares, Shares):
-            for option in system.shares.options:
-                yield place.number(f"answers {option.option}", option.count, "count")
-                share = NO_ANSWER if option.share is None else option.share
-                yield place.number(f"share {option.option}", share, "share")
+        for option in () if isinstance(system.shares, Undefined) else system.shares:
+            yield place.number(f"answers {option.option}", option.count, "count")
+            share = NO_ANSWER if option.share is None else option.share
+            yield place.number(f"share {option.option}", share, "share")
         for key, won in system.majorities.items():
             yield place.number(f"majority {key}", won, "count")
         if isinstance(system.majority, MajorityShare):

@@ -10,8 +10,8 @@ import numpy as np
 from ..coefficients import AgreementTable, Coefficient, agreement_table, alpha_alone, band_note, category_note
 from ..descriptive import (
     MajorityShare,
+    OptionShare,
     PositionMean,
-    Shares,
     Summary,
     distribution,
     item_summary,
@@ -43,7 +43,7 @@ class SystemResult:
     of_items: Summary | Undefined
     interval: Interval | Undefined
     counts: tuple[int, ...]
-    shares: Shares | Undefined
+    shares: tuple[OptionShare, ...] | Undefined
     majority: MajorityShare | Undefined
     majorities: Mapping[str, int]
     alpha: Coefficient
@@ -177,7 +177,7 @@ def cut(ends: tuple[float, float], interval: Interval) -> Interval:
     return replace(interval, low=low, high=high)
 
 
-def _shares(ratings: Ratings) -> Shares | Undefined:
+def _shares(ratings: Ratings) -> tuple[OptionShare, ...] | Undefined:
     options = ratings.variable.options
     if not options:
         return Undefined("This scale has points, not options.")
