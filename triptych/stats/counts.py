@@ -31,10 +31,9 @@ RARELY_OTHERS = "No interval: on fewer than two units did two annotators choose 
 TOO_FEW = "An interval needs at least two items rated by two annotators."
 ALL_ALIKE = "No interval: agreement is the same on all items, so there is no variation."
 _LARGEST_KEY = 2**62
-_EXACT = 2**53  # floats count whole numbers without a gap up to here
 CELLS_AT_ONCE = 4_000_000
 _MOST_PARTS = 400  # items up to this number are left out one at a time, more items in this many parts
-_FEW_POINTS = 21  # 0-10 in halves; up to here counting is quicker than sorting
+_FEW_POINTS = 21  # 0-10 in halves
 _ROUNDING = 1e-12
 
 
@@ -221,7 +220,7 @@ def paired_units(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def value_codes(values: np.ndarray, scale: Column | None) -> tuple[np.ndarray, np.ndarray]:
     """Codes 0..V-1 (n,) of the values in the order of the scale, and the V points (without a scale, V values)."""
-    code, distinct = _in_order(values)
+    distinct, code = np.unique(values, return_inverse=True)
     if scale is not None:
         return _places(distinct, scale)[code], np.asarray(scale, dtype=float)
     return code, distinct
@@ -239,10 +238,7 @@ def patterns(unit: np.ndarray, value: np.ndarray, points: int) -> tuple[csr_arra
 
     unit, value: (n,) codes; every unit 0..U-1 has at least one rating.
     """
-    width = int(np.bincount(unit).max()) + 1
-    if points <= _FEW_POINTS and width**points <= _EXACT:
-        return _short_patterns(unit, value, points, width)
-    pattern, distinct = _in_order(_row_keys(_content(unit, value, points)))
+    distinct, pattern = np.unique(_row_keys(_content(unit, value, points)), return_inverse=True)
     example = np.empty(len(distinct), dtype=np.int64)
     example[pattern] = np.arange(len(pattern))
     shows = np.zeros(len(pattern), dtype=bool)
@@ -250,29 +246,6 @@ def patterns(unit: np.ndarray, value: np.ndarray, points: int) -> tuple[csr_arra
     shown = np.flatnonzero(shows[unit])
     cells = (np.ones(len(shown)), (pattern[unit[shown]], value[shown]))
     return csr_array(cells, shape=(len(distinct), points)), pattern
-
-
-def _short_patterns(unit: np.ndarray, value: np.ndarray, points: int, width: int) -> tuple[csr_array, np.ndarray]:
-    """`patterns` where the counts of a unit, each below `width`, fit in one number as its digits."""
-    place = width ** np.arange(points - 1, -1, -1)
-    content = np.bincount(unit, place.astype(float)[value]).astype(np.int64)
-    pattern, distinct = _in_order(content)
-    return csr_array((distinct[:, None] // place % width).astype(float)), pattern
-
-
-def _in_order(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Codes 0..G-1 (n,) of n numbers in their order, and the G numbers, ascending.
-
-    Integers in a small range, such as points of a scale, are counted instead of hashed.
-    """
-    if len(keys) and keys.max() - keys.min() < len(keys):
-        low = keys.min()
-        place = (keys - low).astype(np.int64)
-        if np.array_equal(place + low, keys):
-            occurs = np.bincount(place) > 0
-            return (np.cumsum(occurs) - 1)[place], np.flatnonzero(occurs) + low
-    code, distinct = codes(keys)
-    return ranks(distinct)[code], np.sort(distinct)
 
 
 def _unit_codes(labels: np.ndarray) -> np.ndarray:
