@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import streamlit as st
@@ -16,9 +16,10 @@ from triptych.results.quality import Attempt, Line
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.verdicts import clear_of_criteria
 from triptych.results.warnings import Finding
-from triptych.stats.analysis.annotators import Repeated, WithSelf
+from triptych.stats.analysis.annotators import Repeated
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.analysis.statistics import AGREEMENT
+from triptych.stats.coefficients import AgreementTable
 from triptych.stats.diagnostics import FlaggedRate
 from triptych.stats.undefined import Undefined
 
@@ -110,9 +111,9 @@ def rubric_warnings(findings: Sequence[Finding], analysis: StudyAnalysis, slug: 
                 ratings_link("See the ratings", finding.examples, analysis, slug)
 
 
-def with_self(results: Sequence[WithSelf], titles: dict[str, str]) -> None:
+def with_self(results: Mapping[str, AgreementTable | Undefined], titles: dict[str, str]) -> None:
     """Agreement of annotators with themselves, by criterion."""
-    rows = [{"Criterion": titles[result.criterion], **cells(AGREEMENT, result.table)} for result in results]
+    rows = [{"Criterion": titles[key], **cells(AGREEMENT, table)} for key, table in results.items()]
     st.dataframe(pd.DataFrame(rows).fillna(""), hide_index=True, key="with-self")
     st.caption("Items shown a second time, in another order and unannounced. Intervals leave out one item at a time.")
 

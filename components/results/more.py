@@ -98,7 +98,7 @@ def _ordinal(analysis: StudyAnalysis, key: str, slug: str) -> None:
         st.text(analysis.not_compared[key])
         return
     with st.spinner("Fitting the model"):
-        model = next(fit.model for fit in analysis.ordinal_models if fit.criterion == key)
+        model = analysis.ordinal_models[key]
     if isinstance(model, Undefined):
         st.text(model.reason)
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import streamlit as st
@@ -28,8 +28,8 @@ from triptych.stats.analysis.statistics import (
     SPEED,
     WITHOUT,
 )
-from triptych.stats.analysis.study import LengthOf
 from triptych.stats.coefficients import AgreementTable
+from triptych.stats.correlation import Correlations
 from triptych.stats.diagnostics import Speed
 from triptych.stats.numbers import counted
 from triptych.stats.undefined import Undefined
@@ -259,9 +259,9 @@ def _effect_row(title: str, effect: EffectsOf) -> dict[str, str]:
     return row | cells(POSITION_EFFECT, effect.position) | cells(ORDER_EFFECT, effect.order, effect.share)
 
 
-def lengths(results: Sequence[LengthOf], analysis: StudyAnalysis) -> None:
+def lengths(results: Mapping[str, Correlations | Undefined], analysis: StudyAnalysis) -> None:
     """Whether longer responses are rated higher."""
-    rows = [{"Criterion": analysis.title(each.criterion), **cells(LENGTH, each.correlations)} for each in results]
+    rows = [{"Criterion": analysis.title(key), **cells(LENGTH, each)} for key, each in results.items()]
     st.dataframe(pd.DataFrame(rows).fillna(""), hide_index=True, key="lengths")
-    for words in dict.fromkeys(x.correlations.sentence for x in results if not isinstance(x.correlations, Undefined)):
+    for words in dict.fromkeys(each.sentence for each in results.values() if not isinstance(each, Undefined)):
         st.caption(words)

@@ -112,7 +112,7 @@ def test_proportional_odds_are_printed_and_computed_again(tmp_path):
     assert book["effects", "points", "p"].value == analysis.positions["points"].p
     fitted = book["ordinal", "points", "difference", "System 2", "System 1"]
     refused = book["ordinal", "kind", "difference"]
-    assert fitted.value == present(analysis.ordinal_models[0].model).differences[0].estimate.mean
+    assert fitted.value == present(next(iter(analysis.ordinal_models.values()))).differences[0].estimate.mean
     assert refused.value is None and "one end of the scale" in refused.printed
     (table,) = (table for table in tables_of(analysis, book) if table.name == "ordinal")
     assert fitted.printed in table.rows[0][2].text
@@ -222,11 +222,7 @@ def test_correlations_do_not_depend_on_the_order_of_the_ratings():
 def ends(further) -> list[float]:
     """Both limits of every correlation."""
     beside = [each for judge in further.numbers.judges for each in (judge.within_items, judge.of_systems)]
-    every = [
-        each
-        for each in (*beside, *(length.correlations for length in further.numbers.lengths))
-        if not isinstance(each, Undefined)
-    ]
+    every = [each for each in (*beside, *further.numbers.lengths.values()) if not isinstance(each, Undefined)]
     return [end for each in every for coefficient in (each.kendall, each.pearson) for end in coefficient.interval]
 
 

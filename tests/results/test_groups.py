@@ -56,7 +56,7 @@ def test_a_field_of_the_items_groups_their_errors():
     assert grouped.contrasts[0].difference.items == 10
     won, won_alone = (present(of.contrasts[0].dominance).estimate for of in (grouped, alone))
     assert (won.items, won_alone.items) == (10, 40)
-    assert "over groups of items" in present(length_of(ratings, ratings.at + ratings.system).correlations).sentence
+    assert "over groups of items" in present(length_of(ratings, ratings.at + ratings.system)).sentence
     assert won.mean == won_alone.mean
     assert grouped.criteria[0].systems[0].interval.items == 10
     table, alone_table = (present(of.agreement[0].table)["alpha"] for of in (grouped, alone))
@@ -67,7 +67,7 @@ def test_a_field_of_the_items_groups_their_errors():
 def test_the_ordinal_model_clusters_by_groups_of_items():
     frame = crossed(40, 6)
     frame = replace(frame, meta={f"item-{n}": {"dialogue": f"d{n // 4}"} for n in range(40)})
-    model = present(analysed(frame, group_field="dialogue").ordinal_models[0].model)
+    model = present(next(iter(analysed(frame, group_field="dialogue").ordinal_models.values())))
     assert {pair.estimate.items for pair in model.differences} == {10}
 
 

@@ -159,7 +159,7 @@ def test_repeats_are_compared_and_count_in_no_result(sqlite_engine, make_study):
         assert list(repeated(twice, Counted())) == [who.pseudonym]
         assert (result.same.hits, result.same.n) == (5, 6)
         assert result.apart == pytest.approx(1 / 6 / 2)
-        tables = {each.criterion: each.table for each in with_self(twice, Counted())}
+        tables = with_self(twice, Counted())
         assert present(tables["fluency"])["percent"].value == pytest.approx(5 / 6)
         assert tables["verdict"] == Undefined("No item was rated twice by the same annotator.")
         assert len(build_frame(session, study).work) == 4

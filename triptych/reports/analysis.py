@@ -31,7 +31,8 @@ from triptych.stats.analysis.listing import Listing
 from triptych.stats.analysis.pay import PayNumbers, pay_numbers, work_times
 from triptych.stats.analysis.ratings import Ratings, Variable, option_numbers
 from triptych.stats.analysis.statistics import Number
-from triptych.stats.analysis.study import BesideRatings, LengthOf, StudyNumbers, length_of
+from triptych.stats.analysis.study import BesideRatings, StudyNumbers, length_of
+from triptych.stats.correlation import Correlations
 from triptych.stats.numbers import written
 from triptych.stats.spans import SpanAgreement, span_agreement
 from triptych.stats.undefined import Undefined, or_undefined
@@ -97,9 +98,9 @@ class Files(StudyNumbers):
         twice, work = counted(self.twice), counted(self.work)
         words = numbers(work, "words_to_read")
         return BesideRatings(
-            with_self=tuple(map(with_self, self.read(twice))) if twice else (),
+            with_self={ratings.variable.key: with_self(ratings) for ratings in self.read(twice)} if twice else {},
             repeated=repeated(self.read(twice), self.people_names) if twice else {},
-            lengths=tuple(self.lengths()) if any(row["words"] for row in self.rows) else (),
+            lengths=self.lengths() if any(row["words"] for row in self.rows) else {},
             judges=tuple(self.judges()),
             spans=spans(self.marks) if self.marks else (),
             speeds=reading_speeds(numbers(work, "active_seconds"), words, column(work, "annotator")),
@@ -107,11 +108,9 @@ class Files(StudyNumbers):
             finals=tuple(self.finals()),
         )
 
-    def lengths(self) -> Iterator[LengthOf]:
-        for ratings in self.ratings:
-            if ratings.variable.key in self.compared:
-                of_criterion = [row for row in counted(self.rows) if row["criterion"] == ratings.variable.key]
-                yield length_of(ratings, numbers(of_criterion, "words"))
+    def lengths(self) -> dict[str, Correlations | Undefined]:
+        words = {key: [row for row in counted(self.rows) if row["criterion"] == key] for key in self.compared}
+        return {key: length_of(self.ratings_of(key), numbers(rows, "words")) for key, rows in words.items()}
 
     def judges(self) -> Iterator[JudgeOf]:
         people = [row for row in counted(self.rows) if row["annotator_kind"] != "judge"]

@@ -61,9 +61,9 @@ def further_from(
     counts = counting(twice, analysis.scope).any()
     has_words = words_of(analysis, texts.words).notna().any()
     numbers = BesideRatings(
-        with_self=with_self(twice, analysis.scope) if counts else (),
+        with_self=with_self(twice, analysis.scope) if counts else {},
         repeated=repeated(twice, analysis.scope) if counts else {},
-        lengths=lengths(analysis, texts) if has_words else (),
+        lengths=lengths(analysis, texts) if has_words else {},
         judges=tuple(judges(analysis.frame, analysis.scope, analysis.ratings)),
         spans=() if readings is None or readings.empty else spans(readings),
         speeds=speeds_of(analysis.frame, analysis.scope, texts),

@@ -376,13 +376,13 @@ def _groups(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
 
 def _models(analysis: StudyAnalysis) -> Iterator[str]:
     """What differences of best are counted from, and the secondary analyses, for criteria that have them."""
-    unequal = [analysis.title(fit.criterion) for fit in analysis.ordinal_models if fit.model == UNEQUAL_SETS]
+    unequal = [analysis.title(key) for key, model in analysis.ordinal_models.items() if model == UNEQUAL_SETS]
     if unequal:
         yield (
             f"Systems were shown in sets of different size: for differences under {joined_words(unequal)}, the mean of "
             "the annotator's sets of the same size was subtracted from each choice."
         )
-    fitted = [fit.criterion for fit in analysis.ordinal_models if isinstance(fit.model, ProportionalOdds)]
+    fitted = [key for key, model in analysis.ordinal_models.items() if isinstance(model, ProportionalOdds)]
     if fitted:
         yield (
             "As a second analysis that uses only the order of ratings, proportional odds with effects of items, "

@@ -9,7 +9,8 @@ from triptych.results.frame.counted import counted_work
 from triptych.results.frame.model import Counted, Frame
 from triptych.results.texts import Texts
 from triptych.stats.analysis import annotators
-from triptych.stats.analysis.annotators import Repeated, WithSelf, Worker, reading_speeds
+from triptych.stats.analysis.annotators import Repeated, Worker, reading_speeds
+from triptych.stats.coefficients import AgreementTable
 from triptych.stats.diagnostics import Speed
 from triptych.stats.undefined import Undefined
 
@@ -34,9 +35,9 @@ def speed_flag(speed: Speed) -> str:
     return f"{speed.unread} of {speed.n} annotations were too fast to have read the texts." if speed.flagged else ""
 
 
-def with_self(twice: Frame, counted: Counted) -> tuple[WithSelf, ...]:
+def with_self(twice: Frame, counted: Counted) -> dict[str, AgreementTable | Undefined]:
     """Agreement of annotators with themselves per criterion; twice: the result of `frame.upkeep.twice_rated`."""
-    return tuple(annotators.with_self(ratings) for ratings in criterion_ratings(twice, counted))
+    return {ratings.variable.key: annotators.with_self(ratings) for ratings in criterion_ratings(twice, counted)}
 
 
 def repeated(twice: Frame, counted: Counted) -> dict[str, Repeated]:

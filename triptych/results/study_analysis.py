@@ -25,7 +25,8 @@ from triptych.stats.analysis.annotators import Worker
 from triptych.stats.analysis.collection import NOT_TESTED, Collected
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.analysis.ratings import Ratings
-from triptych.stats.analysis.study import LengthOf, StudyNumbers, length_of
+from triptych.stats.analysis.study import StudyNumbers, length_of
+from triptych.stats.correlation import Correlations
 from triptych.stats.numbers import joined_words
 from triptych.stats.spans import SpanAgreement, span_agreement
 from triptych.stats.undefined import Undefined, or_undefined
@@ -242,16 +243,16 @@ def analyse(frame: Frame, scope: Counted, names: dict[int, str]) -> StudyAnalysi
         return analysis
 
 
-def lengths(analysis: StudyAnalysis, texts: Texts) -> tuple[LengthOf, ...]:
+def lengths(analysis: StudyAnalysis, texts: Texts) -> dict[str, Correlations | Undefined]:
     """Per criterion that can tell systems apart: do longer candidates get higher ratings?"""
     if texts.pieces.empty:
         why = Undefined("Not defined: the candidates have no text.")
-        return tuple(LengthOf(key, why) for key in analysis.compared)
+        return dict.fromkeys(analysis.compared, why)
     words = texts.words
-    return tuple(_length(analysis, analysis.ratings_of(key), words) for key in analysis.compared)
+    return {key: _length(analysis, analysis.ratings_of(key), words) for key in analysis.compared}
 
 
-def _length(analysis: StudyAnalysis, ratings: Ratings, words: pd.Series) -> LengthOf:
+def _length(analysis: StudyAnalysis, ratings: Ratings, words: pd.Series) -> Correlations | Undefined:
     place = pd.MultiIndex.from_arrays([analysis.item_names[ratings.item], ratings.system])
     return length_of(ratings, words.reindex(place).to_numpy(dtype=float))
 

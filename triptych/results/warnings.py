@@ -416,9 +416,8 @@ def not_run(analysis: StudyAnalysis) -> tuple[NotRun, ...]:
 
 def all_not_run(analysis: StudyAnalysis) -> tuple[NotRun, ...]:
     """Like `not_run`, including the ordinal model, which takes seconds."""
-    fits = ((fit.criterion, fit.model) for fit in analysis.ordinal_models)
-    models = (words for criterion, model in fits for words in _words("Proportional odds", criterion, model))
-    return _grouped(analysis, chain(_undefined(analysis), models))
+    models = (_words("Proportional odds", criterion, model) for criterion, model in analysis.ordinal_models.items())
+    return _grouped(analysis, chain(_undefined(analysis), *models))
 
 
 def _grouped(analysis: StudyAnalysis, undefined: Iterable[tuple[str, str, str]]) -> tuple[NotRun, ...]:

@@ -100,14 +100,6 @@ class AnnotatorLook:
 
 
 @dataclass(frozen=True)
-class WithSelf:
-    """How far annotators agree with themselves on one criterion, over units that they unknowingly rated twice."""
-
-    criterion: str
-    table: AgreementTable | Undefined
-
-
-@dataclass(frozen=True)
 class Repeated:
     """The units that one annotator rated twice, over all criteria.
 
@@ -307,11 +299,11 @@ def reading_speeds(seconds: np.ndarray, words: np.ndarray, annotators: np.ndarra
     return or_undefined(speeds, seconds[has_text], words[has_text], annotators[has_text])
 
 
-def with_self(ratings: Ratings) -> WithSelf:
+def with_self(ratings: Ratings) -> AgreementTable | Undefined:
     """Agreement of annotators with themselves on one criterion, over the ratings of what was rated twice."""
     values, scale = ratings.categories
     columns = (ratings.annotator, ratings.units, values, ratings.variable.level, scale, ratings.item)
-    return WithSelf(ratings.variable.key, or_undefined(intra_annotator, *columns))
+    return or_undefined(intra_annotator, *columns)
 
 
 def repeated(every: Sequence[Ratings], names: Sequence[str]) -> dict[str, Repeated]:

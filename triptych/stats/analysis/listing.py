@@ -25,7 +25,7 @@ from .groups import GroupDifference
 from .judges import JudgeOf
 from .ratings import ABOUT_ITEM
 from .statistics import Number, Place
-from .study import BesideRatings, OrdinalOf, StudyNumbers
+from .study import BesideRatings, StudyNumbers
 from .systems import CriterionNumbers, SystemResult
 
 AS_CATEGORY, SET_APART = "with missing as a category: ", "without options set apart: "
@@ -117,25 +117,25 @@ class Listing:
             yield from _people(people, ratings.variable.level == "nominal")
         if study.pairs_over_criteria:
             yield from Place("annotator pairs").all(tables.PAIRS, study.pairs_over_criteria)
-        yield from chain.from_iterable(map(self._ordinal, study.ordinal_models))
+        for key, model in study.ordinal_models.items():
+            yield from self._ordinal(key, model)
         for ranking in study.rankings if systems > 2 else ():
             yield from self._ranks(ranking)
             yield from self._strengths(ranking) if systems > 3 else ()
-        for length in self.beside.lengths:
-            yield from Place("length", length.criterion).all_or_why(tables.LENGTH, length.correlations, "Kendall")
-        for twice in self.beside.with_self:
-            yield from Place("repeats", twice.criterion).all(tables.AGREEMENT, twice.table)
+        for key, correlations in self.beside.lengths.items():
+            yield from Place("length", key).all_or_why(tables.LENGTH, correlations, "Kendall")
+        for key, table in self.beside.with_self.items():
+            yield from Place("repeats", key).all(tables.AGREEMENT, table)
         for name, repeated in self.beside.repeated.items():
             yield from Place("repeats", "", name).all(tables.REPEATED, repeated)
         yield from chain.from_iterable(map(_judge, self.beside.judges))
 
-    def _ordinal(self, fit: OrdinalOf) -> Iterator[Number]:
-        place, model = Place("ordinal", fit.criterion), fit.model
-        if not isinstance(model, ProportionalOdds):
-            yield from place.all_or_why(tables.ORDINAL_DIFFERENCE, model, "difference")
+    def _ordinal(self, key: str, model: ProportionalOdds | Undefined) -> Iterator[Number]:
+        if isinstance(model, Undefined):
+            yield from Place("ordinal", key).all_or_why(tables.ORDINAL_DIFFERENCE, model, "difference")
             return
         for pair in model.differences:
-            beside = Place("ordinal", fit.criterion, self._name(pair.system), self._name(pair.baseline))
+            beside = Place("ordinal", key, self._name(pair.system), self._name(pair.baseline))
             yield from beside.all(tables.ORDINAL_DIFFERENCE, pair)
 
     def _ranks(self, ranking: RankingOf) -> Iterator[Number]:

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from ..camps import Camps
+from ..coefficients import AgreementTable
 from ..correlation import Correlations, segment_correlation
 from ..diagnostics import Speed
 from ..effects import PositionEffect
@@ -22,7 +23,6 @@ from .annotators import (
     EffectsOf,
     PeopleOf,
     Repeated,
-    WithSelf,
     Worker,
     effects_of,
     looks,
@@ -44,28 +44,16 @@ NOT_READ = Undefined("Not defined: the texts were not read.")
 
 
 @dataclass(frozen=True)
-class OrdinalOf:
-    """Proportional odds under one criterion."""
-
-    criterion: str
-    model: ProportionalOdds | Undefined
-
-
-@dataclass(frozen=True)
-class LengthOf:
-    """Whether longer candidates are rated higher under one criterion."""
-
-    criterion: str
-    correlations: Correlations | Undefined
-
-
-@dataclass(frozen=True)
 class BesideRatings:
-    """Analyses of more than the ratings that count; empty where there is nothing to analyse."""
+    """Analyses of more than the ratings that count; empty where there is nothing to analyse.
 
-    with_self: tuple[WithSelf, ...] = ()
+    with_self: by criterion, how far annotators agree with themselves on what they unknowingly rated twice. lengths: by
+    criterion, whether longer candidates are rated higher.
+    """
+
+    with_self: dict[str, AgreementTable | Undefined] = field(default_factory=dict)
     repeated: dict[str, Repeated] = field(default_factory=dict)
-    lengths: tuple[LengthOf, ...] = ()
+    lengths: dict[str, Correlations | Undefined] = field(default_factory=dict)
     judges: tuple[JudgeOf, ...] = ()
     spans: tuple[SpanAgreement, ...] | Undefined = ()
     speeds: tuple[Speed, ...] | Undefined = NOT_READ
@@ -229,9 +217,9 @@ class StudyNumbers(ABC):
         return tuple(looks(self.workers, self.ratings, self.people_names))
 
     @cached_property
-    def ordinal_models(self) -> tuple[OrdinalOf, ...]:
+    def ordinal_models(self) -> dict[str, ProportionalOdds | Undefined]:
         """Proportional odds under each criterion that can compare systems."""
-        return tuple(OrdinalOf(key, self._ordinal_model(self.ratings_of(key))) for key in self.compared)
+        return {key: self._ordinal_model(self.ratings_of(key)) for key in self.compared}
 
     def _ordinal_model(self, ratings: Ratings) -> ProportionalOdds | Undefined:
         if ratings.variable.kind == "best":
@@ -242,8 +230,8 @@ class StudyNumbers(ABC):
         return or_undefined(proportional_odds, *columns)
 
 
-def length_of(ratings: Ratings, words: np.ndarray) -> LengthOf:
+def length_of(ratings: Ratings, words: np.ndarray) -> Correlations | Undefined:
     """Whether longer candidates of an item get higher ratings; words: (n,) length of each one, NaN = no text."""
     has_text = ~np.isnan(words)
     columns = (column[has_text] for column in (ratings.number, ratings.item, ratings.system, words, ratings.group))
-    return LengthOf(ratings.variable.key, or_undefined(segment_correlation, *columns))
+    return or_undefined(segment_correlation, *columns)
