@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, exists, func, select
 from sqlmodel import Session
 
 from triptych.results.verdicts import MAX_LISTED
-from triptych.stats.numbers import counted
+from triptych.stats.numbers import counted, first_words
 from triptych.storage.models import (
     FINISHED,
     Assignment,
@@ -43,7 +43,6 @@ class Unfilled:
     @property
     def sentence(self) -> str:
         """Which items cannot be filled, why, and what to do."""
-        more = f" and {len(self.items) - MAX_LISTED} more" if len(self.items) > MAX_LISTED else ""
         them = "it" if len(self.items) == 1 else "them"
         everybody = "the one annotator" if self.present == 1 else f"all {self.present} annotators"
         why = (
@@ -54,7 +53,7 @@ class Unfilled:
         )
         return (
             f"{counted(self.places, 'place')} of {counted(len(self.items), 'item')} "
-            f"({', '.join(self.items[:MAX_LISTED])}{more}) cannot be filled by current annotators: {why}. Invite "
+            f"({first_words(self.items, MAX_LISTED, ', ')}) cannot be filled by current annotators: {why}. Invite "
             f"{counted(self.missing, 'more annotator')}, or give up the places: retire {them} under Setup, Items."
         )
 

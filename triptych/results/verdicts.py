@@ -16,7 +16,7 @@ from triptych.stats.analysis.groups import GroupDifference
 from triptych.stats.analysis.statistics import BEYOND, MARGIN, SHARE_STYLES
 from triptych.stats.equivalence import Equivalence
 from triptych.stats.intervals import ENOUGH_ANNOTATORS, Estimate, Interval
-from triptych.stats.numbers import PERCENT, joined_words, p_words, signed_words, written
+from triptych.stats.numbers import PERCENT, first_words, joined_words, p_words, signed_words, written
 from triptych.stats.undefined import Undefined
 
 D = TypeVar("D", bound=TestedDifference)
@@ -315,9 +315,8 @@ def _equal(analysis: StudyAnalysis, tested: Sequence[Contrast], clear: Collectio
     pairs = [
         pair_of(analysis, contrast) + (", though clearly different" if contrast in clear else "") for contrast in equal
     ]
-    more = f" and {len(pairs) - MAX_ORDERED} more" if len(pairs) > MAX_ORDERED else ""
     margin = _size(equal[0], equal[0].margin or 0, MARGIN)
-    return f"Practically equal within ±{margin}: {'; '.join(pairs[:MAX_ORDERED])}{more}."
+    return f"Practically equal within ±{margin}: {first_words(pairs, MAX_ORDERED)}."
 
 
 def _size(contrast: Contrast, size: float, style: str) -> str:
@@ -357,17 +356,15 @@ def _cannot_tell(analysis: StudyAnalysis, unclear: Sequence[Contrast]) -> str:
     if not pairs:
         words = next((str(of) for _, of in tested if isinstance(of, Undefined)), "")
         return f"Whether systems are practically equal was not tested. {words}".strip()
-    more = f" and {len(pairs) - MAX_LISTED} more" if len(pairs) > MAX_LISTED else ""
-    return f"Cannot tell whether equal: {'; '.join(pairs[:MAX_LISTED])}{more}."
+    return f"Cannot tell whether equal: {first_words(pairs, MAX_LISTED)}."
 
 
 def _untested(analysis: StudyAnalysis, contrasts: Sequence[Contrast]) -> str:
     """A sentence about the pairs without a test, with the reason of the first pair."""
     if not contrasts:
         return ""
-    pairs = "; ".join(pair_of(analysis, contrast) for contrast in contrasts[:MAX_LISTED])
-    more = f" and {len(contrasts) - MAX_LISTED} more" if len(contrasts) > MAX_LISTED else ""
-    return f"Not compared: {pairs}{more}. {_why_untested(contrasts[0])}"
+    pairs = [pair_of(analysis, contrast) for contrast in contrasts]
+    return f"Not compared: {first_words(pairs, MAX_LISTED)}. {_why_untested(contrasts[0])}"
 
 
 def _of_annotators(analysis: StudyAnalysis, criterion: str, tested: Sequence[Contrast]) -> str:
@@ -377,12 +374,10 @@ def _of_annotators(analysis: StudyAnalysis, criterion: str, tested: Sequence[Con
         only_here = [contrast for contrast in tested if contrast.clear_here and not contrast.clear]
         if not only_here:
             return ""
-        listed = largest_first(only_here)[:MAX_LISTED]
-        more = f" and {len(only_here) - MAX_LISTED} more" if len(only_here) > MAX_LISTED else ""
-        pairs = "; ".join(f"{analysis.name(of.higher)} is above {analysis.name(of.lower)}" for of in listed)
+        pairs = [f"{analysis.name(of.higher)} is above {analysis.name(of.lower)}" for of in largest_first(only_here)]
         people = _annotators(only_here)
         these = "this annotator" if people == 1 else f"these {people} annotators"
-        return f"For {these} only, also clear: {pairs}{more}."
+        return f"For {these} only, also clear: {first_words(pairs, MAX_LISTED)}."
     if count == 1:
         return "This applies to a single annotator, who gave all or nearly all of the ratings; others may differ."
     missing = ENOUGH_ANNOTATORS - count

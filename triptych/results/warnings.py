@@ -33,7 +33,7 @@ from triptych.stats.diagnostics import MISSING_SHARE
 from triptych.stats.effects import PositionEffect
 from triptych.stats.intervals import ENOUGH_ANNOTATORS
 from triptych.stats.multiplicity import adjusted
-from triptych.stats.numbers import counted, joined_words, p_words, written, written_or_reason
+from triptych.stats.numbers import counted, first_words, joined_words, p_words, written, written_or_reason
 from triptych.stats.undefined import Undefined
 
 BY_CHANCE = "In simulations without camps, such a hint appeared in up to 7 % of studies."
@@ -210,8 +210,7 @@ def _single_annotators(analysis: StudyAnalysis) -> Iterator[Finding]:
                     turned.setdefault(str(analysis.annotator_names[code]), []).append(contrast)
         for annotator, contrasts in turned.items():
             pairs = [pair_of(analysis, contrast) for contrast in contrasts]
-            more = f" and {len(pairs) - MAX_LISTED} more" if len(pairs) > MAX_LISTED else ""
-            listed = "; ".join(pairs[:MAX_LISTED]) + more
+            listed = first_words(pairs, MAX_LISTED)
             noun = "difference" if len(pairs) == 1 else "differences"
             verb = "turns" if len(pairs) == 1 else "turn"
             sentence, unnamed = (
@@ -308,9 +307,7 @@ def _camps(analysis: StudyAnalysis) -> Iterator[Finding]:
     """Camps that nobody declared."""
     for hint in analysis.camps:
         people = [analysis.people_names[int(str(code))] for code in hint.camps.first]
-        listed = ", ".join(people[:MAX_LISTED]) + (
-            f" and {len(people) - MAX_LISTED} more" if people[MAX_LISTED:] else ""
-        )
+        listed = first_words(people, MAX_LISTED, ", ")
         sentence, unnamed = (_two_camps(analysis, hint, first) for first in (listed, str(len(people))))
         if hint.criterion == TASTES:
             yield Finding(72, "camps", sentence, None, unnamed)

@@ -22,6 +22,12 @@ def joined_words(words: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
+def first_words(words: Sequence[str], most: int, separator: str = "; ") -> str:
+    """The first words in a row, and how many there are beyond them: "a; b; c and 2 more"."""
+    more = f" and {len(words) - most} more" if len(words) > most else ""
+    return separator.join(words[:most]) + more
+
+
 def p_words(p: float, bound: float = CLEAR) -> str:
     """A p-value in a sentence: "p = 0.051", "p < 0.001"; rounded as in tables, but never across the bound."""
     number = _p(round(p, 9), bound)
