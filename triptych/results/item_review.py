@@ -16,13 +16,14 @@ from sqlmodel import Session
 from triptych.annotate import comments
 from triptych.results import adjudication
 from triptych.results.adjudication import ABOUT_ITEM, FinalValue
+from triptych.results.criterion import ends_of
 from triptych.results.disagreement import Disagreement
 from triptych.results.frame.counted import counted_ratings, people_counted
 from triptych.results.frame.highlights import HighlightedCandidate, HighlightedItem, highlights_of_item
 from triptych.results.frame.loading import GIVEN_STATE, membership_of
 from triptych.results.frame.model import Counted, Frame
 from triptych.rubric.model import Criterion, Rubric
-from triptych.rubric.scales import Best, Choice, Likert, NumberScale, Scale
+from triptych.rubric.scales import Best, Choice
 from triptych.storage.models import (
     SEEN,
     Assignment,
@@ -257,7 +258,7 @@ def _question(
     majority = often if times > 1 and 2 * times > len(answers) else None
     ordered = not isinstance(criterion.scale, Choice | Best)
     median = float(np.median([value for _, value in answers])) if ordered and answers else None
-    low, high = _ends(criterion.scale)
+    low, high = ends_of(criterion)
 
     def is_far(value: Any) -> bool:
         if median is None:
@@ -266,16 +267,6 @@ def _question(
 
     shown = (GivenValue(name, spoken(rubric, criterion.key, value), is_far(value)) for name, value in answers)
     return FinalQuestion(code, name, criterion, tuple(shown), majority, None if majority is not None else median)
-
-
-def _ends(scale: Scale) -> tuple[float, float]:
-    """The lowest and the highest number of the scale; 0 and 1 where it has none."""
-    if isinstance(scale, NumberScale):
-        return scale.low, scale.high
-    if isinstance(scale, Likert):
-        values = [point.value for point in scale.points]
-        return min(values), max(values)
-    return 0.0, 1.0
 
 
 def counted_all(counted: Counted) -> Counted:
