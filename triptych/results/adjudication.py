@@ -299,16 +299,6 @@ def _item(session: Session, study: Study, item: str) -> Item:
     return row
 
 
-def _annotators(study: Study) -> Select[Any]:
-    return (
-        select(Person)
-        .join(Membership, Membership.person_id == Person.id)
-        .where(Membership.study_id == study.id, Membership.role == Role.annotator, Person.kind == Kind.human)
-        .where(Membership.excluded_at.is_(None), Membership.withdrawn_at.is_(None))
-        .where(Membership.turned_away_at.is_(None), Person.disabled_at.is_(None))
-    )
-
-
 def _strangers(study: Study, item: str) -> Select[Any]:
     """Annotators who neither rated, ignored or skipped the item nor hold it now."""
     met = (
@@ -317,7 +307,13 @@ def _strangers(study: Study, item: str) -> Select[Any]:
         .where(Item.study_id == study.id, Item.external_id == item, Assignment.purpose == Purpose.main)
         .where(Assignment.state.in_((*SEEN, AssignmentState.reserved)))
     )
-    return _annotators(study).where(Person.id.not_in(met))
+    return (
+        select(Person)
+        .join(Membership, Membership.person_id == Person.id)
+        .where(Membership.study_id == study.id, Membership.role == Role.annotator, Person.kind == Kind.human)
+        .where(Membership.excluded_at.is_(None), Membership.withdrawn_at.is_(None))
+        .where(Membership.turned_away_at.is_(None), Person.disabled_at.is_(None), Person.id.not_in(met))
+    )
 
 
 def _standing(study: Study) -> Iterator[ColumnElement[bool]]:
@@ -367,18 +363,10 @@ def _hand_over(session: Session, assignment: Assignment, person_id: int, *, orde
         update(Slot).where(own_slots).values(order_known=order_known, set_aside=None),
     ):
         session.execute(statement.execution_options(synchronize_session=False))
-    assignment.person_id, assignment.token, assignment.version = (
-        person_id,
-        secrets.token_urlsafe(12),
-        assignment.version + 1,
-    )
-    assignment.draft, assignment.draft_seq, assignment.pen, assignment.note, assignment.active_seconds = (
-        None,
-        0,
-        None,
-        None,
-        0,
-    )
+    assignment.person_id, assignment.version = person_id, assignment.version + 1
+    assignment.token = secrets.token_urlsafe(12)
+    assignment.draft, assignment.pen, assignment.note = None, None, None
+    assignment.draft_seq, assignment.active_seconds = 0, 0
     assignment.reserved_at = assignment.expires_at = clock.now()
 
 
