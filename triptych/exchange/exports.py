@@ -36,7 +36,7 @@ from triptych.formats.writers.writing import zipped
 from triptych.privacy.publication import notes_on_publishing
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.csv_rows import export_highlights, export_ratings
-from triptych.results.frame.loading import GIVEN_STATE
+from triptych.results.frame.loading import GIVEN_STATE, membership_of
 from triptych.results.frame.upkeep import leads_of
 from triptych.storage import arrivals, events
 from triptych.storage.answers import ANSWER, select_answers
@@ -50,7 +50,6 @@ from triptych.storage.models import (
     Person,
     Purpose,
     Rating,
-    Role,
     Slot,
     StoredCriterion,
     Study,
@@ -239,11 +238,6 @@ def _turns(spoken: Iterable[Any], titles: dict[str, str]) -> tuple[FinishedTurn,
 
 def _annotations(selection: Selection, leads: frozenset[str]) -> Select[*tuple[Any, ...]]:
     first, first_item = aliased(Assignment), aliased(Item)
-    in_study = and_(
-        Membership.study_id == Assignment.study_id,
-        Membership.person_id == Assignment.person_id,
-        Membership.role == Role.annotator,
-    )
     return (
         select(
             Assignment.item_id,
@@ -266,7 +260,7 @@ def _annotations(selection: Selection, leads: frozenset[str]) -> Select[*tuple[A
         )
         .join(Person, Person.id == Assignment.person_id)
         .join(Study, Study.id == Assignment.study_id)
-        .outerjoin(Membership, in_study)
+        .outerjoin(Membership, membership_of())
         .outerjoin(first, first.id == Assignment.repeat_of)
         .outerjoin(first_item, first_item.id == first.item_id)
         .where(*_work(selection))
