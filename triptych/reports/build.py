@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 from sqlmodel import Session
@@ -26,7 +26,7 @@ from triptych.reports.cells import Table
 from triptych.reports.documents import citation, declaration, script_files
 from triptych.reports.facts import EXCLUSIONS_HEADER, Exclusion, Facts, facts_of
 from triptych.reports.further import Further, further_of
-from triptych.reports.html import ReportSection
+from triptych.reports.html import PrintedFigure, ReportSection
 from triptych.reports.methods_text import paragraph
 from triptych.reports.numbers import HEADER, Book
 from triptych.results.caveats import caveats
@@ -39,9 +39,6 @@ from triptych.results.verdicts import standing, verdict
 from triptych.stats.undefined import Undefined
 from triptych.storage.models import FINISHED, Study
 from triptych.study.system_names import system_names
-
-if TYPE_CHECKING:
-    from triptych.reports.figures import PrintedFigure
 
 # columns that only reports have, besides those of exports
 OWN_COLUMNS = {
@@ -234,10 +231,10 @@ def _snapshot(facts: Facts, scope: Counted, files: dict[str, bytes]) -> bytes:
 def figures_by_criterion(analysis: StudyAnalysis, seal: str) -> dict[str, tuple[PrintedFigure, ...]]:
     from triptych.reports.figures import figures_of  # matplotlib is loaded where a report is made
 
-    criteria = {result.criterion.key: result for result in analysis.criteria}
     return {
         key: tuple(figures_of(result, analysis.contrasts_of(key), analysis.names, seal))
-        for key, result in criteria.items()
+        for result in analysis.criteria
+        for key in [result.criterion.key]
     }
 
 
@@ -321,8 +318,7 @@ def criterion_sections(
     """The results of each criterion. figures: by criterion key."""
     for result in analysis.criteria:
         sentence = " ".join(filter(None, (standing(analysis, result), verdict(analysis, result.criterion.key))))
-        drawn = [html.InlineFigure(figure.svg, figure.caption) for figure in figures.get(result.criterion.key, ())]
-        yield ReportSection(result.criterion.title, sentence, figures=drawn)
+        yield ReportSection(result.criterion.title, sentence, figures=figures.get(result.criterion.key, ()))
 
 
 def _readme(parts: ReportParts) -> str:

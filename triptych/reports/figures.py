@@ -25,7 +25,7 @@ from matplotlib.ft2font import FT2Font
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from triptych.reports.html import readable
+from triptych.reports.html import PrintedFigure, readable
 from triptych.results.criterion import CriterionResult, interval_note
 from triptych.results.evidence import foremost
 from triptych.rubric import palette
@@ -78,16 +78,6 @@ class Plot:
     labels: Sequence[tuple[str, ...]]
     draw: Callable[[Axes], None]
     legend: Sequence[tuple[str, str, str]] = ()
-
-
-@dataclass(frozen=True)
-class PrintedFigure:
-    """A figure with its caption. svg: in the page's width, for HTML; files: all sizes and formats by name."""
-
-    name: str
-    caption: str
-    svg: Markup
-    files: dict[str, bytes]
 
 
 def figures_of(

@@ -20,11 +20,17 @@ NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]"
 
 
 @dataclass(frozen=True)
-class InlineFigure:
-    """svg: a complete drawing as markup, in which user texts are escaped."""
+class PrintedFigure:
+    """A figure with its caption.
 
-    svg: Markup
+    svg: in the page's width, a complete drawing as markup, in which user texts are escaped; files: all sizes and
+    formats by name.
+    """
+
+    name: str
     caption: str
+    svg: Markup
+    files: dict[str, bytes]
 
 
 @dataclass(frozen=True)
@@ -42,7 +48,7 @@ class ReportSection:
     title: str
     text: str = ""
     listed: Sequence[str] = ()
-    figures: Sequence[InlineFigure] = ()
+    figures: Sequence[PrintedFigure] = ()
     tables: Sequence[Table] = ()
     table_titles: bool = False
     passages: Sequence[TitledText] = ()
