@@ -210,7 +210,7 @@ def test_the_html_report_opens_offline_and_runs_nothing(chromium, tmp_path):
 
 
 def test_no_cell_of_the_spreadsheet_is_a_formula():
-    content = data.workbook([table_of(HOSTILE)], Book((), {}), "0" * 64)
+    content = data.workbook([table_of(HOSTILE)], Book(()), "0" * 64)
     cells = [cell for row in load_workbook(io.BytesIO(content))["hostile"].iter_rows() for cell in row if cell.value]
     assert all(cell.data_type == "s" for cell in cells)
     assert not any(str(cell.value).startswith(FORMULA_STARTS) for cell in cells)

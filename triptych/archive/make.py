@@ -144,8 +144,7 @@ def _parts(session: Session, study: Study, choice: ArchiveChoice) -> _Parts:
     people = content.people
     shown = system_names(session, study, choice.blind)
     analysis = StudyAnalysis(people.frame, people.scope, shown)
-    numbers = tuple(number for number in Book.of(analysis).numbers if not _is_about_one(number, people.annotators))
-    book = Book(numbers, {number.place: number for number in numbers})
+    book = Book(tuple(number for number in Book.of(analysis).numbers if not _is_about_one(number, people.annotators)))
     about_one = (*people.names, *people.left, *people.annotators)
     known = tuple(_without_names(caveats(session, study, analysis), about_one))
     return _Parts(study, choice, content, texts, analysis, book, known)

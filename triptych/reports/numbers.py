@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.stats.analysis.listing import Listing
@@ -19,12 +20,14 @@ class Book:
     """The numbers of one report, in the order of results.csv and by place."""
 
     numbers: tuple[Number, ...]
-    places: dict[tuple[str, ...], Number]
 
     @classmethod
     def of(cls, analysis: StudyAnalysis, beside: BesideRatings | None = None) -> Book:
-        numbers = tuple(Listing(analysis, analysis.names, beside or BesideRatings()).numbers())
-        return cls(numbers, {number.place: number for number in numbers})
+        return cls(tuple(Listing(analysis, analysis.names, beside or BesideRatings()).numbers()))
+
+    @cached_property
+    def places(self) -> dict[tuple[str, ...], Number]:
+        return {number.place: number for number in self.numbers}
 
     def get(self, part: str, criterion: str, statistic: str, system: str = "", baseline: str = "") -> Number | None:
         return self.places.get((part, criterion, system, baseline, statistic))
