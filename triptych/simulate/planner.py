@@ -24,7 +24,6 @@ from triptych.stats.components import PRESETS, YES_NO_RESIDUALS, Components, Pil
 from triptych.stats.intervals import Estimate
 from triptych.stats.numbers import counted
 from triptych.stats.power import (
-    Advice,
     Plan,
     annotators_needed,
     items_needed,
@@ -349,13 +348,7 @@ def pay_per_hour(study: Study, seconds: float) -> float | None:
 equal = lru_cache(maxsize=64)(power_to_show_equal)  # probability of showing that equal systems are equal
 
 
-@lru_cache(maxsize=512)
-def advise(plan: Plan, shift: float, components: Components) -> Advice:
-    """The power to show that a system is `shift` points above the others, with advice.
-
-    Raises UndefinedStatistic for an impossible plan (more raters per item than annotators, fewer than two items).
-    """
-    return what_more_buys(plan, shift, components)
+advise = lru_cache(maxsize=512)(what_more_buys)  # power to show that a system is above the others, with advice
 
 
 @lru_cache(maxsize=64)
