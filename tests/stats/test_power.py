@@ -264,10 +264,10 @@ def test_it_says_when_neither_helps():
     assert what_more_buys(Plan(100, 2, 10), 3, SOME).sentence.startswith("Neither 5 more annotators nor 50 more items")
 
 
-def test_effort_counts_annotations_and_training():
-    result = effort(Plan(200, 3, 10, overlap=50), seconds=72, pay_per_hour=12, extra_hours_each=0.5)
-    # 50 x 3 + 150 = 300 annotations of 72 s are 6 h, and 10 x 0.5 h.
-    assert (result.hours, result.hours_each, result.cost) == pytest.approx((11, 1.1, 132))
+def test_effort_counts_all_annotations():
+    result = effort(Plan(200, 3, 10, overlap=50), seconds=72, pay_per_hour=12)
+    # 50 x 3 + 150 = 300 annotations of 72 s are 6 h.
+    assert (result.hours, result.hours_each, result.cost) == pytest.approx((6, 0.6, 72))
 
 
 @pytest.mark.parametrize("seconds", [0, -1, math.nan, math.inf])

@@ -78,7 +78,7 @@ def _against_others(residuals: Floats, response: np.ndarray) -> tuple[Floats, np
     return np.where(raters > 1, residuals - others, 0.0), raters > 1
 
 
-def camps_by_taste(profile: Floats, against_others: Floats, names: Sequence[Label], seed: int = 0) -> Camps:
+def camps_by_taste(profile: Floats, against_others: Floats, names: Sequence[Label]) -> Camps:
     """Two camps of annotators with opposite tastes for systems; both profiles: (A, q), one row per name.
 
     Scores on the first principal axis are split where the scatter inside the two camps is the smallest share of the
@@ -91,7 +91,7 @@ def camps_by_taste(profile: Floats, against_others: Floats, names: Sequence[Labe
     centred = _centred(profile)
     axes = np.linalg.svd(centred, full_matrices=False)[2]
     scores = centred @ axes[0]
-    null = np.random.default_rng(seed).normal(size=(_NULL_DRAWS, len(scores)))
+    null = np.random.default_rng(0).normal(size=(_NULL_DRAWS, len(scores)))
     within, cut = _tightest(scores[None, :])
     as_tight = int((_tightest(null)[0] <= within[0]).sum())
     lower, upper = np.split(np.argsort(scores), [int(cut[0])])
@@ -101,7 +101,7 @@ def camps_by_taste(profile: Floats, against_others: Floats, names: Sequence[Labe
     return Camps(first, second, p)
 
 
-def camps_by_agreement(values: Column, items: Column, annotators: Column, systems: Column, seed: int = 0) -> Camps:
+def camps_by_agreement(values: Column, items: Column, annotators: Column, systems: Column) -> Camps:
     """Two camps that agree inside and not across, on one criterion; columns as in CrossedEffects.build.
 
     Each annotator's mean for each system and their spread are removed from the ratings. What one common factor explains
@@ -125,7 +125,7 @@ def camps_by_agreement(values: Column, items: Column, annotators: Column, system
         raise UndefinedStatistic(f"Not defined: too few annotators share {_SHARED} candidates or more.")
     best, _ = _best_split(_beyond_one_factor(observed, pairs, len(names)), pairs, len(names))
     _, split = _best_split(observed, pairs, len(names))  # plain correlations are easier to read
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     as_far = 0
     for _ in range(PERMUTATIONS):
         drawn = _beyond_one_factor(_correlations(_exchanged(table, random), pairs), pairs, len(names))

@@ -52,12 +52,7 @@ class Correlations:
 
 
 def segment_correlation(
-    values: Column,
-    items: Column,
-    systems: Column,
-    metric: Column,
-    groups: Column | None = None,
-    seed: int = 1,
+    values: Column, items: Column, systems: Column, metric: Column, groups: Column | None = None
 ) -> Correlations:
     """Correlation within items, pooled over items: sum of products / root of the product of sums of squares.
 
@@ -73,7 +68,7 @@ def segment_correlation(
     signs = np.sign(rating[first] - rating[second]), np.sign(other[first] - other[second])
     kendall = _products(*signs, group[first], count)
     pearson = _products(_centred(rating, item), _centred(other, item), group, count)
-    weights = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), RESAMPLES) if count else None
+    weights = np.random.default_rng(1).multinomial(count, np.full(count, 1 / count), RESAMPLES) if count else None
     drawn = _drawn(count, n_items)
     tau, r = (_pooled(products, weights, drawn) for products in (kendall, pearson))
     pairs = int((signs[0] * signs[1] != 0).sum())
@@ -83,12 +78,7 @@ def segment_correlation(
 
 
 def system_correlation(
-    values: Column,
-    items: Column,
-    systems: Column,
-    metric: Column,
-    groups: Column | None = None,
-    seed: int = 1,
+    values: Column, items: Column, systems: Column, metric: Column, groups: Column | None = None
 ) -> Correlations:
     """Correlation of the systems' mean ratings with their mean metric; columns as in segment_correlation.
 
@@ -106,7 +96,7 @@ def system_correlation(
     if any(np.ptp(mean) <= _ROUNDING * np.abs(mean).max() for mean in means):
         raise UndefinedStatistic("Not defined: the means of all systems are equal.")
     of_items = _drawn(n_groups, n_items)
-    resampled = _resampled_systems(rating, other, group, system, seed)
+    resampled = _resampled_systems(rating, other, group, system)
     kendall, pearson = float(kendalltau(*means).statistic), float(pearsonr(*means).statistic)
     tau, r = (
         _with_interval(value, draws, n_groups, of_items)
@@ -186,11 +176,11 @@ def _by_content(rows: np.ndarray) -> np.ndarray:
 
 
 def _resampled_systems(
-    rating: np.ndarray, other: np.ndarray, group: np.ndarray, system: np.ndarray, seed: int
+    rating: np.ndarray, other: np.ndarray, group: np.ndarray, system: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Kendall and Pearson (b,) over means of drawn systems on drawn groups of items; NaN where they are undefined."""
     shape = (int(group.max()) + 1, int(system.max()) + 1)
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(1)
     weights = random.multinomial(shape[0], np.full(shape[0], 1 / shape[0]), RESAMPLES)
     drawn = random.integers(0, shape[1], size=(RESAMPLES, shape[1]))
     cell, sides = group * shape[1] + system, (rating, other, np.ones(len(rating)))

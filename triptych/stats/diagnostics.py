@@ -118,11 +118,7 @@ class FlaggedRate:
 
 
 def agreement_with_others(
-    values: Column,
-    units: Column,
-    items: Column,
-    annotators: Column,
-    criteria: Column | None = None,
+    values: Column, units: Column, items: Column, annotators: Column, criteria: Column | None = None
 ) -> tuple[AnnotatorAgreement, ...]:
     """Leave-one-out correlation of each annotator, in order of first appearance.
 
@@ -208,9 +204,7 @@ def straight_lining(values: Column, items: Column, annotators: Column) -> tuple[
     return tuple(_straight_line(names[at], equal[who == at], share, shares, at) for at, share in shares.items())
 
 
-def drifts(
-    values: Column, units: Column, items: Column, annotators: Column, order: Column, seed: int = 1
-) -> tuple[Drift, ...]:
+def drifts(values: Column, units: Column, items: Column, annotators: Column, order: Column) -> tuple[Drift, ...]:
     """Does an annotator move away from the others over time? CUSUM of (own - mean of the others) in time.
 
     order: (n,) numbers that ascend in time per annotator; the other columns as in severities. Residuals are averaged
@@ -228,7 +222,7 @@ def drifts(
         residual, time = np.bincount(at_item, (own - others)[own_rows]) / sizes, np.full(n, np.inf)
         np.minimum.at(time, at_item, when[own_rows].astype(float))
         if n >= FEWEST_ANNOTATIONS and np.ptp(residual) > _ROUNDING * max(1.0, np.abs(own).max()):
-            rows.append(_drift(label, residual, time, seed))
+            rows.append(_drift(label, residual, time))
     if not rows:
         raise UndefinedStatistic(f"Not defined: nobody has {FEWEST_ANNOTATIONS} annotations that others rated too.")
     return tuple(rows)
@@ -379,14 +373,14 @@ def _straight_line(label: object, equal: np.ndarray, share: float, shares: dict[
     return StraightLining(label, n, int(equal.sum()), share, flagged)
 
 
-def _drift(label: object, residual: np.ndarray, time: np.ndarray, seed: int) -> Drift:
+def _drift(label: object, residual: np.ndarray, time: np.ndarray) -> Drift:
     """The drift of one annotator's residuals (n,); time: (n,) when each was given."""
     n, mean = len(residual), residual.mean()
     scale = residual.std(ddof=1) * np.sqrt(n)
     moment = np.unique(time, return_inverse=True)[1]
     means = np.bincount(moment, residual - mean) / np.bincount(moment)
     path = np.round(np.cumsum(means[np.sort(moment)])[:-1], _DECIMALS)
-    shuffled = np.random.default_rng(seed).permuted(np.tile(np.sort(residual - mean), (PERMUTATIONS, 1)), axis=1)
+    shuffled = np.random.default_rng(1).permuted(np.tile(np.sort(residual - mean), (PERMUTATIONS, 1)), axis=1)
     extremes = np.abs(np.cumsum(shuffled, axis=1)[:, :-1]).max(axis=1) / scale
     turn = int(np.abs(path).argmax()) + 1
     excursion, bound = float(np.abs(path).max() / scale), float(np.quantile(extremes, _DRIFT_LEVEL))

@@ -65,12 +65,7 @@ class OrderEffect:
 
 
 def position_effect(
-    values: Column,
-    items: Column,
-    annotators: Column,
-    positions: Column,
-    systems: Column,
-    share: bool = False,
+    values: Column, items: Column, annotators: Column, positions: Column, systems: Column, share: bool = False
 ) -> PositionEffect:
     """Do ratings depend on the position? Least squares on position and system within each annotation.
 
@@ -151,12 +146,7 @@ def best_by_position(values: Column, items: Column, annotators: Column, position
 
 
 def order_effect(
-    values: Column,
-    items: Column,
-    annotators: Column,
-    systems: Column,
-    order: Column,
-    share: bool = False,
+    values: Column, items: Column, annotators: Column, systems: Column, order: Column, share: bool = False
 ) -> OrderEffect:
     """Do annotators rate higher or lower as they go on? order: (n,) any numbers that ascend in time per annotator.
 

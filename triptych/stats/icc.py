@@ -21,6 +21,7 @@ from .counts import NO_VARIATION, NOT_PAIRED
 from .undefined import Undefined, UndefinedStatistic, or_undefined
 
 INCOMPLETE = Undefined("Not defined: not every annotator rated every item once. See the one-way form.")
+TARGET = 0.8  # reliability of a mean that is enough
 _ONE_ITEM = "Not defined: there is only one item."
 _NO_DIFFERENCE = Undefined("Not defined: the items do not differ more than by chance.")
 _NEVER = "No number of annotators is enough: single ratings do not distinguish the items."
@@ -30,7 +31,7 @@ _ROUNDING = 1e-12  # values are in [-1, 1], so smaller mean squares, or differen
 
 @dataclass(frozen=True)
 class Intraclass:
-    """One form: reliability of a single rating and of the mean of k; needed: annotators per item for the target."""
+    """One form: reliability of a single rating and of the mean of k; needed: annotators per item for TARGET."""
 
     single: float
     mean: float | Undefined
@@ -54,7 +55,7 @@ class Reliability:
     consistency: Intraclass | Undefined
 
 
-def reliability(units: Column, annotators: Column, values: Column, target: float = 0.8) -> Reliability:
+def reliability(units: Column, annotators: Column, values: Column) -> Reliability:
     """ICC(1), ICC(A) and ICC(C) by analysis of variance, and how many raters an item needs.
 
     units, annotators: (n,) labels; values: (n,) numbers, NaN = missing. On incomplete data there is ICC(1) only,
@@ -80,33 +81,31 @@ def reliability(units: Column, annotators: Column, values: Column, target: float
     if complete:
         table = np.empty((len(items), len(people)))
         table[unit, rater] = centred
-        absolute, consistency = _two_way(table, target)
-    one_way = _one_way(centred, unit, sizes, k, target)
+        absolute, consistency = _two_way(table)
+    one_way = _one_way(centred, unit, sizes, k)
     return Reliability(len(items), len(people), k, complete, one_way, absolute, consistency)
 
 
-def raters_needed(single: float, target: float = 0.8) -> int:
-    """Ratings per item whose mean has the target reliability, k = target (1 - r) / (r (1 - target)), rounded up.
+def raters_needed(single: float) -> int:
+    """Ratings per item whose mean has the reliability TARGET, k = TARGET (1 - r) / (r (1 - TARGET)), rounded up.
 
-    single: reliability r of one rating; 0 < target < 1. Raises UndefinedStatistic when r is not above 0. Source:
+    single: reliability r of one rating. Raises UndefinedStatistic when r is not above 0. Source:
     Spearman 1910, Brown 1910.
     """
     if round(single, 9) <= 0:
         raise UndefinedStatistic(_NEVER)
-    return max(1, math.ceil(target * (1 - single) / (single * (1 - target)) - 1e-9))
+    return max(1, math.ceil(TARGET * (1 - single) / (single * (1 - TARGET)) - 1e-9))
 
 
-def _one_way(
-    values: np.ndarray, unit: np.ndarray, sizes: np.ndarray, k: float, target: float
-) -> Intraclass | Undefined:
+def _one_way(values: np.ndarray, unit: np.ndarray, sizes: np.ndarray, k: float) -> Intraclass | Undefined:
     """MSB between units, MSW within: (MSB - MSW) / (MSB + (k - 1) MSW) and (MSB - MSW) / MSB."""
     means = np.bincount(unit, values) / sizes
     between = float((sizes * (means - values.mean()) ** 2).sum() / (len(sizes) - 1))
     within = float(((values - means[unit]) ** 2).sum() / (len(values) - len(sizes)))
-    return _form(between - within, between + (k - 1) * within, between, target)
+    return _form(between - within, between + (k - 1) * within, between)
 
 
-def _two_way(table: np.ndarray, target: float) -> tuple[Intraclass | Undefined, Intraclass | Undefined]:
+def _two_way(table: np.ndarray) -> tuple[Intraclass | Undefined, Intraclass | Undefined]:
     """Absolute agreement and consistency from mean squares of rows, columns and residuals; table (U, A)."""
     units, raters = table.shape
     rows, columns = table.mean(axis=1), table.mean(axis=0)
@@ -116,14 +115,14 @@ def _two_way(table: np.ndarray, target: float) -> tuple[Intraclass | Undefined, 
     error = float((residuals**2).sum() / ((units - 1) * (raters - 1)))
     severity = (column - error) / units
     common = row + (raters - 1) * error
-    absolute = _form(row - error, common + raters * severity, row + severity, target)
-    return absolute, _form(row - error, common, row, target)
+    absolute = _form(row - error, common + raters * severity, row + severity)
+    return absolute, _form(row - error, common, row)
 
 
-def _form(signal: float, of_one: float, of_mean: float, target: float) -> Intraclass | Undefined:
+def _form(signal: float, of_one: float, of_mean: float) -> Intraclass | Undefined:
     """signal / of_one and signal / of_mean (variances of a single rating and of the mean); Undefined if of_one is 0."""
     if of_one <= _ROUNDING:
         return _NO_DIFFERENCE
     single = signal / of_one
     mean: float | Undefined = signal / of_mean if of_mean > _ROUNDING else _NO_DIFFERENCE
-    return Intraclass(single, mean, or_undefined(raters_needed, single, target))
+    return Intraclass(single, mean, or_undefined(raters_needed, single))

@@ -27,6 +27,7 @@ DRAWS = 4000  # simulated studies
 RESIDUALS = 500_000  # simulated ratings that show how much of their scatter remains in a design's residuals
 MAX_ITEMS, MAX_ANNOTATORS = 2000, 300
 GOOD_CHANCE = 0.8
+LEVEL = 0.05
 NOT_SPREAD = "Not defined: too few ratings per annotator, so only one item or annotator links the systems."
 CLEARLY = 0.04
 _NULL = 1e-9
@@ -259,7 +260,7 @@ def _pairs(systems: int) -> np.ndarray:
     return np.vstack([from_last, *(row[None] for row in rest)])
 
 
-def power(plan: Plan, shift: float, components: Components, level: float = 0.05) -> Power:
+def power(plan: Plan, shift: float, components: Components) -> Power:
     """The chance that a system that is `shift` scale points better than all others is clearly above one of them.
 
     With a negative shift, clearly below. The draws are the same in every call, so that plans can be compared. Raises
@@ -271,7 +272,7 @@ def power(plan: Plan, shift: float, components: Components, level: float = 0.05)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.nan_to_num(np.abs(drawn.differences) / drawn.errors)
     ordered = -np.sort(-t, axis=1)
-    critical = stdtrit(drawn.freedom, 1 - level / 2 / (plan.tests - np.arange(t.shape[1])))
+    critical = stdtrit(drawn.freedom, 1 - LEVEL / 2 / (plan.tests - np.arange(t.shape[1])))
     clear = np.logical_and.accumulate(ordered > critical, axis=1).sum(axis=1)  # Holm, from the smallest p on
     smallest = np.where(clear > 0, ordered[np.arange(len(t)), np.maximum(clear, 1) - 1], np.inf)
     of_its_sign = np.copysign(1, shift) * drawn.differences > 0
@@ -285,7 +286,7 @@ def power(plan: Plan, shift: float, components: Components, level: float = 0.05)
     return Power(plan, shift, share, words)
 
 
-def power_to_show_equal(plan: Plan, margin: float, components: Components, level: float = 0.05) -> float | Undefined:
+def power_to_show_equal(plan: Plan, margin: float, components: Components) -> float | Undefined:
     """The chance that two equal systems are shown to be practically equal within +-margin, unadjusted.
 
     Undefined with fewer than five annotators. Raises as `power`.
@@ -294,26 +295,26 @@ def power_to_show_equal(plan: Plan, margin: float, components: Components, level
     if plan.annotators < ENOUGH_ANNOTATORS:
         return Undefined(f"Not defined: equality is tested from {ENOUGH_ANNOTATORS} annotators on.")
     drawn = _drawn(plan, 0.0, components)
-    reach = float(stdtrit(drawn.freedom, 1 - level)) * drawn.errors
+    reach = float(stdtrit(drawn.freedom, 1 - LEVEL)) * drawn.errors
     return float((np.abs(drawn.differences) + reach < margin).mean())
 
 
-def items_needed(plan: Plan, shift: float, components: Components, chance: float = GOOD_CHANCE) -> int | Undefined:
-    """The fewest items with which the plan shows the shift with this chance, at most a twentieth too many.
+def items_needed(plan: Plan, shift: float, components: Components) -> int | Undefined:
+    """The fewest items with which the plan shows the shift with GOOD_CHANCE, at most a twentieth too many.
 
     Undefined above MAX_ITEMS items. Raises as `power`.
     """
     least = max(1, -(-plan.annotators // plan.raters))
     without_overlap = replace(plan, overlap=None)
     items = _fewest(
-        lambda items: power(replace(without_overlap, items=items), shift, components).share, least, MAX_ITEMS, chance
+        lambda items: power(replace(without_overlap, items=items), shift, components).share, least, MAX_ITEMS
     )
     reason = f"Not reached with {MAX_ITEMS:,} items: more annotators are needed, or a larger difference."
     return items or Undefined(reason)
 
 
-def annotators_needed(plan: Plan, shift: float, components: Components, chance: float = GOOD_CHANCE) -> int | Undefined:
-    """The fewest annotators, five or more and at most a twentieth too many, who show the shift with this chance.
+def annotators_needed(plan: Plan, shift: float, components: Components) -> int | Undefined:
+    """The fewest annotators, five or more and at most a twentieth too many, who show the shift with GOOD_CHANCE.
 
     The number of annotations does not change. Undefined where as many annotators as can share them are too few. Raises
     as `power`.
@@ -322,20 +323,18 @@ def annotators_needed(plan: Plan, shift: float, components: Components, chance: 
     least = max(ENOUGH_ANNOTATORS, plan.raters)
     if most < least:
         return Undefined(f"Not defined: {plan.annotations} annotations are too few for {least} annotators.")
-    people = _fewest(
-        lambda people: power(replace(plan, annotators=people), shift, components).share, least, most, chance
-    )
+    people = _fewest(lambda people: power(replace(plan, annotators=people), shift, components).share, least, most)
     return people or Undefined(f"Not reached with {most} annotators: more items are needed, or a larger difference.")
 
 
-def _fewest(chance_of: Callable[[int], float], least: int, most: int, chance: float) -> int | None:
-    """The smallest number with this chance, at most a twentieth too large; None where even `most` has less."""
-    if chance_of(most) < chance:
+def _fewest(chance_of: Callable[[int], float], least: int, most: int) -> int | None:
+    """The smallest number with GOOD_CHANCE, at most a twentieth too large; None where even `most` has less."""
+    if chance_of(most) < GOOD_CHANCE:
         return None
     low, high = least - 1, most
     while high - low > max(1, low // 20):
         middle = (low + high) // 2
-        reached = middle >= 2 and chance_of(middle) >= chance
+        reached = middle >= 2 and chance_of(middle) >= GOOD_CHANCE
         low, high = (low, middle) if reached else (middle, high)
     return high
 
@@ -356,18 +355,14 @@ def more(count: int) -> int:
     return max(count + 1, round(STEP * count))
 
 
-def effort(plan: Plan, seconds: float, pay_per_hour: float, extra_hours_each: float = 0.0) -> Effort:
+def effort(plan: Plan, seconds: float, pay_per_hour: float) -> Effort:
     """Hours and cost from the mean active seconds of an annotation.
-
-    extra_hours_each: training and reading the guideline.
 
     Raises UndefinedStatistic when the seconds or the pay are not positive numbers.
     """
-    if not (0 < seconds < np.inf and 0 <= pay_per_hour < np.inf and 0 <= extra_hours_each < np.inf):
-        raise UndefinedStatistic(
-            "Not defined: seconds per annotation, pay and extra hours must be known and not negative."
-        )
-    hours = plan.annotations * seconds / 3600 + plan.annotators * extra_hours_each
+    if not (0 < seconds < np.inf and 0 <= pay_per_hour < np.inf):
+        raise UndefinedStatistic("Not defined: seconds per annotation and pay must be known and not negative.")
+    hours = plan.annotations * seconds / 3600
     return Effort(hours, hours / plan.annotators, hours * pay_per_hour)
 
 

@@ -72,7 +72,7 @@ class _Outcomes:
         return met
 
 
-def preferences(table: SideBySide, systems: Sequence[Label], resamples: int = 1000, seed: int = 0) -> Preferences:
+def preferences(table: SideBySide, systems: Sequence[Label], resamples: int = 1000) -> Preferences:
     """Strengths of K systems, from every pair of them that one annotator rated on the same item.
 
     Standard errors and intervals (intervals.resample_quantiles) come from drawing items (or the table's groups of
@@ -86,7 +86,7 @@ def preferences(table: SideBySide, systems: Sequence[Label], resamples: int = 10
     _refuse_unconnected(total)
     strengths, ties = _fit(total)
     met = outcomes[outcomes.any(axis=1)]
-    drawn, sentence = _resampled(met, len(systems), resamples, np.random.default_rng(seed))
+    drawn, sentence = _resampled(met, len(systems), resamples, np.random.default_rng(0))
     return Preferences(
         _strengths(systems, strengths[0], drawn, len(met)),
         float(ties[0]),
