@@ -85,10 +85,7 @@ def _strengths(ranking: RankingOf, analysis: StudyAnalysis) -> None:
     if not isinstance(fitted, Preferences):
         st.text(f"Bradley-Terry strengths. {fitted}")
         return
-    rows = [
-        {"System": _name(analysis, strength.system), **cells(STRENGTH, (strength, fitted.sentence))}
-        for strength in fitted.strengths
-    ]
+    rows = [{"System": _name(analysis, strength.system), **cells(STRENGTH, strength)} for strength in fitted.strengths]
     st.dataframe(rows, hide_index=True, key="strengths")
     st.caption(fitted.sentence)
 

@@ -302,7 +302,7 @@ def test_strengths_that_no_resample_changes_have_no_interval():
     )
     result = preferences(table, "abcd", 50)
     assert result.sentence == "No interval: all resamples give the same value, so there is no variation."
-    assert {(each.error, each.low, each.high) for each in result.strengths} == {(None, None, None)}
+    assert {of for each in result.strengths for of in (each.error, each.interval)} == {Undefined(result.sentence)}
 
 
 def test_a_circle_of_wins_has_strengths():

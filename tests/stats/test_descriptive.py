@@ -45,7 +45,7 @@ def test_summary_leaves_missing_values_out():
 
 
 def test_a_single_rating_has_a_mean_and_no_spread():
-    assert summary([0]) == Summary(1, 0, 0, None)
+    assert summary([0]) == Summary(1, 0, 0, Undefined("Not defined for a single rating."))
 
 
 @pytest.mark.parametrize("values", [[], [NAN, NAN]])

@@ -43,15 +43,13 @@ def weight_table(weights: Weighting, values: np.ndarray) -> np.ndarray:
 
 
 def gwet(table: UnitCounts, draw: Draw, weights: np.ndarray) -> np.ndarray:
-    """Gwet's AC1 (identity weights) or AC2 (b,) for each table; weights (V, V). NaN where V = 1.
+    """Gwet's AC1 (identity weights) or AC2 (b,) for each table of V > 1 values; weights (V, V).
 
     pe = sum(w) / (q (q - 1)) * sum_c pi_c (1 - pi_c), pi_c the mean share of value c over units. Units rated once
     count in pi only; points that nobody used count in q. A value that is far more frequent than the others hardly
     changes the coefficient. Source: Gwet 2008.
     """
     shares, points = _shares(table, draw), len(table.values)
-    if points < 2:
-        return np.full(len(shares), np.nan)
     chance = weights.sum() / (points * (points - 1)) * (shares * (1 - shares)).sum(axis=1)
     return _beyond(_agreement(table, draw, weights), chance)
 

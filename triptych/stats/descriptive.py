@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .columns import Column, codes, numbers, present
-from .undefined import UndefinedStatistic
+from .undefined import Undefined, UndefinedStatistic
 
 NO_RATING = "Not defined: there is no rating yet."
 _NEAR = 1e-9
@@ -17,12 +17,12 @@ _NEAR = 1e-9
 
 @dataclass(frozen=True)
 class Summary:
-    """n ratings: mean, median, standard deviation (divisor n - 1; None for a single rating)."""
+    """n ratings: mean, median, standard deviation (divisor n - 1; undefined for a single rating)."""
 
     n: int
     mean: float
     median: float
-    sd: float | None
+    sd: float | Undefined
 
 
 @dataclass(frozen=True)
@@ -68,15 +68,19 @@ def item_summary(values: Column, items: Column) -> Summary:
     if not len(present_values):
         raise UndefinedStatistic(NO_RATING)
     item = codes(of_items)[0]
-    return summary(np.bincount(item, present_values) / np.bincount(item))
+    return summary(np.bincount(item, present_values) / np.bincount(item), "item")
 
 
-def summary(values: Column) -> Summary:
-    """Mean, median, spread of (n,) numbers, NaN = missing, dropped. Raises UndefinedStatistic when empty."""
+def summary(values: Column, noun: str = "rating") -> Summary:
+    """Mean, median, spread of (n,) numbers, NaN = missing, dropped; noun: what a number is of.
+
+    Raises UndefinedStatistic when empty.
+    """
     (present_values,) = numbers(values)
     if not len(present_values):
         raise UndefinedStatistic(NO_RATING)
-    spread = float(present_values.std(ddof=1)) if len(present_values) > 1 else None
+    single = Undefined(f"Not defined for a single {noun}.")
+    spread = float(present_values.std(ddof=1)) if len(present_values) > 1 else single
     return Summary(len(present_values), float(present_values.mean()), float(np.median(present_values)), spread)
 
 

@@ -24,7 +24,7 @@ from .columns import CONFIDENCE, Floats, Label
 from .comparison import SideBySide
 from .correlation import ALL_ALIKE
 from .intervals import resample_quantiles
-from .undefined import UndefinedStatistic
+from .undefined import Undefined, UndefinedStatistic, or_undefined
 
 _STEPS = 60
 _LONGEST_STEP = 2.0
@@ -38,9 +38,8 @@ class Strength:
 
     system: Label
     value: float
-    error: float | None
-    low: float | None
-    high: float | None
+    error: float | Undefined
+    interval: tuple[float, float] | Undefined
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,8 @@ def preferences(table: SideBySide, systems: Sequence[Label], resamples: int = 10
     _refuse_unconnected(total)
     strengths, ties = _fit(total)
     met = outcomes[outcomes.any(axis=1)]
-    drawn, sentence = _resampled(met, len(systems), resamples, np.random.default_rng(0))
+    drawn = or_undefined(_resampled, met, len(systems), resamples)
+    sentence = drawn.reason if isinstance(drawn, Undefined) else "95 % interval for these annotators."
     return Preferences(
         _strengths(systems, strengths[0], drawn, len(met)),
         float(ties[0]),
@@ -99,8 +99,6 @@ def preferences(table: SideBySide, systems: Sequence[Label], resamples: int = 10
 
 def _outcomes_per_group(table: SideBySide, systems: Sequence[Label]) -> np.ndarray:
     """(groups of items, 3 P) how often the first system of each of P pairs was rated higher, lower, equal."""
-    if len(systems) < 2:
-        raise UndefinedStatistic("Not defined: a comparison needs two systems.")
     ratings = table.of(systems)
     first, second = np.array(list(combinations(range(len(systems)), 2))).T
     left, right = ratings[:, first], ratings[:, second]
@@ -200,34 +198,31 @@ def _slope(
     return score, information
 
 
-def _resampled(
-    outcomes: np.ndarray, count: int, resamples: int, random: np.random.Generator
-) -> tuple[np.ndarray | None, str]:
-    """Strengths (b, K) in resamples of the items' outcomes (I, 3 P), or None; and the sentence about the intervals."""
+def _resampled(outcomes: np.ndarray, count: int, resamples: int) -> np.ndarray:
+    """Strengths (b, K) in resamples of the items' outcomes (I, 3 P). Raises UndefinedStatistic."""
     if len(outcomes) < 2:
-        return None, "No interval: there is only one item."
+        raise UndefinedStatistic("No interval: there is only one item.")
     # Equal items are merged: the distribution is the same, and neither order nor names of the items matter.
     patterns, weights = np.unique(outcomes, axis=0, return_counts=True)
-    drawn = random.multinomial(len(outcomes), weights / len(outcomes), size=resamples)
+    drawn = np.random.default_rng(0).multinomial(len(outcomes), weights / len(outcomes), size=resamples)
     counts = _square(drawn.astype(float) @ patterns, count)
     finite = _finite(counts)
-    strengths, _ = _fit(_Outcomes(counts.wins[finite], counts.ties[finite]))
-    strengths = strengths[~np.isnan(strengths).any(axis=1)]
+    fitted, _ = _fit(_Outcomes(counts.wins[finite], counts.ties[finite]))
+    strengths: Floats = fitted[~np.isnan(fitted).any(axis=1)]
     if resamples - len(strengths) > (1 - CONFIDENCE) * resamples:
-        return (
-            None,
-            "No interval: too few comparisons, many resamples of the items have a system without a loss or win.",
+        raise UndefinedStatistic(
+            "No interval: too few comparisons, many resamples of the items have a system without a loss or win."
         )
     if np.ptp(strengths, axis=0).max() <= _ROUNDING:
-        return None, ALL_ALIKE
-    return strengths, "95 % interval for these annotators."
+        raise UndefinedStatistic(ALL_ALIKE)
+    return strengths
 
 
 def _strengths(
-    systems: Sequence[Label], values: np.ndarray, drawn: np.ndarray | None, clusters: int
+    systems: Sequence[Label], values: np.ndarray, drawn: np.ndarray | Undefined, clusters: int
 ) -> tuple[Strength, ...]:
-    if drawn is None:
-        return tuple(Strength(*pair, None, None, None) for pair in zip(systems, values.tolist(), strict=True))
-    low, high = np.quantile(drawn, resample_quantiles(clusters), axis=0).tolist()
+    if isinstance(drawn, Undefined):
+        return tuple(Strength(*pair, drawn, drawn) for pair in zip(systems, values.tolist(), strict=True))
+    limits = np.quantile(drawn, resample_quantiles(clusters), axis=0).T.tolist()
     error = drawn.std(axis=0, ddof=1).tolist()
-    return tuple(Strength(*row) for row in zip(systems, values.tolist(), error, low, high, strict=True))
+    return tuple(map(Strength, systems, values.tolist(), error, map(tuple, limits)))

@@ -157,7 +157,7 @@ class Listing:
         yield from place.all(tables.STRENGTHS, fitted)
         for strength in fitted.strengths:
             place = Place("strengths", ranking.criterion, self._name(strength.system))
-            yield from place.all(tables.STRENGTH, (strength, fitted.sentence))
+            yield from place.all(tables.STRENGTH, strength)
 
 
 def _positions(result: CriterionNumbers) -> Iterator[Number]:

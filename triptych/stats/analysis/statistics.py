@@ -130,18 +130,6 @@ class Place:
             yield from self.all(statistics, result)
 
 
-def _spread(result: Any) -> float | Undefined:
-    if isinstance(result.summary, Undefined):
-        return result.summary
-    return Undefined("Not defined for a single rating.") if result.summary.sd is None else result.summary.sd
-
-
-def _spread_of_items(result: Any) -> float | Undefined:
-    if isinstance(result.of_items, Undefined):
-        return result.of_items
-    return Undefined("Not defined for a single item.") if result.of_items.sd is None else result.of_items.sd
-
-
 def _or_no_test(name: str, population: str) -> Callable[[Any], float | Undefined]:
     """Getter of a p-value; without a test, the reason in the sentence of the interval for the same annotators."""
 
@@ -185,18 +173,6 @@ def _with_others(name: str) -> Callable[[Any], Any]:
     return take
 
 
-def _sure(name: str) -> Callable[[Any], Any]:
-    """Getter of the error or limits of a strength; takes (strength, reason why it has none)."""
-
-    def take(result: Any) -> Any:
-        strength, sentence = result
-        if strength.error is None or strength.low is None or strength.high is None:
-            return Undefined(sentence)
-        return strength.error if name == "error" else (strength.low, strength.high)
-
-    return take
-
-
 def _equal(name: str) -> Callable[[Any], Any]:
     """Getter of a part of the test of equivalence, or the reason why there is none; None without a margin."""
 
@@ -232,12 +208,12 @@ SYSTEM = (
     Statistic("missing", "count", "missing", "Missing"),
     Statistic("mean", VALUE, "summary.mean", "Mean or share"),
     Statistic("median", "number", "summary.median", "Median", of_points=True),
-    Statistic("sd", "number", _spread, "SD", of_points=True),
+    Statistic("sd", "number", "summary.sd", "SD", of_points=True),
     Statistic("alpha", "number", "alpha.value", "Alpha", "alpha.interval"),
     Statistic("interval", VALUE, None, limits="interval"),
     Statistic("mean of ratings", "thousandths", "summary.mean"),
     Statistic("mean of item means", "thousandths", "of_items.mean"),
-    Statistic("sd of item means", "thousandths", _spread_of_items),
+    Statistic("sd of item means", "thousandths", "of_items.sd"),
 )
 FINAL_VALUES = (
     Statistic("mean as given", VALUE, "given", "As given"),
@@ -356,8 +332,8 @@ STRENGTHS = (
     Statistic("ties", "number", "ties", "Ties (v)"),
 )
 STRENGTH = (
-    Statistic("strength", "difference", lambda result: result[0].value, "Strength (log)", _sure("limits")),
-    Statistic("strength error", "number", _sure("error")),
+    Statistic("strength", "difference", "value", "Strength (log)", "interval"),
+    Statistic("strength error", "number", "error"),
 )
 ORDINAL_DIFFERENCE = (
     Statistic("difference", "difference", "estimate.mean", "Difference (logits)", limits="estimate.headline"),
