@@ -482,7 +482,7 @@ def test_a_missing_option_that_matters_is_reported():
             rows.append(row | {"option": option, "missing": unsure})
     each = analysis(make_frame(SMALL_RUBRIC, rows))
     result = next(result for result in each.agreement if result.criterion == "verdict")
-    assert result.units == 20
+    assert present(result.table).units == 20
     assert present(present(result.category)["alpha"].value) > present(result.alpha) + 0.1
     assert "“Cannot say” as a category of its own" in result.note
     kinds = {finding.kind for finding in findings(each)}
@@ -498,7 +498,7 @@ def test_an_option_set_apart_stays_in_the_headline():
         for n in range(2)
     ]
     result = next(each for each in analysis(make_frame(rubric, rows)).agreement if each.criterion == "verdict")
-    assert (result.units, result.percent) == (40, 0.5)
+    assert (present(result.table).units, result.percent) == (40, 0.5)
     assert (present(result.apart).units, present(result.apart)["percent"].value) == (20, 1.0)
     assert result.category is None
 

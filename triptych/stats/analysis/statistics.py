@@ -173,16 +173,6 @@ def _with_others(name: str) -> Callable[[Any], Any]:
     return take
 
 
-def _equal(name: str) -> Callable[[Any], Any]:
-    """Getter of a part of the test of equivalence, or the reason why there is none; None without a margin."""
-
-    def take(contrast: Any) -> Any:
-        tested = contrast.equivalence
-        return getattr(tested, name) if isinstance(tested, Equivalence) else tested
-
-    return take
-
-
 def _equal_limits(contrast: Any) -> Limits | None:
     tested = contrast.equivalence
     return (tested.low, tested.high) if isinstance(tested, Equivalence) else None
@@ -256,8 +246,8 @@ SIGNED_RANK = Statistic("signed-rank p", "p", "signed_rank.p", "p (signed ranks)
 EQUIVALENCE = (
     Statistic("margin", MARGIN, lambda contrast: None if contrast.equivalence is None else contrast.margin),
     Statistic("equivalence interval", CHANGE, None, limits=_equal_limits),
-    Statistic("excluded beyond", BEYOND, _equal("excluded")),
-    Statistic("p equivalence", "p", _equal("p")),
+    Statistic("excluded beyond", BEYOND, "equivalence.excluded"),
+    Statistic("p equivalence", "p", "equivalence.p"),
 )
 CONTRAST = (*DIFFERENCE, *EQUIVALENCE, *WINS, BALANCE, RANK_BISERIAL, SIGNED_RANK)
 UNITS = Statistic("units", "count", lambda table: 0 if isinstance(table, Undefined) else table.units, "Units")

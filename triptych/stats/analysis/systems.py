@@ -61,7 +61,6 @@ class Agreement:
 
     criterion: str
     level: str
-    units: int
     table: AgreementTable | Undefined
     category: AgreementTable | Undefined | None
     apart: AgreementTable | Undefined | None
@@ -221,7 +220,6 @@ def agreement_of(ratings: Ratings) -> Agreement:
     return Agreement(
         criterion=variable.key,
         level=variable.level,
-        units=0 if isinstance(table, Undefined) else table.units,
         table=table,
         category=category,
         apart=_set_apart(ratings, units),
