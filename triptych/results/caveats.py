@@ -6,7 +6,7 @@ log and the times.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 
 import numpy as np
@@ -423,15 +423,11 @@ def _unfilled(session: Session, study: Study) -> Iterator[Finding]:
 
 def _logged(session: Session, study: Study) -> Iterator[Finding]:
     """Findings from the number of events of each kind."""
-    counts = _counts(session, study)
+    query = select(Event.kind, func.count()).where(Event.study_id == study.id, Event.kind.in_(MENTIONED))
+    counts = dict(map(tuple, session.execute(query.group_by(Event.kind))))
     for kind, (weight, noun, rest) in MENTIONED.items():
         if kind in counts:
             yield Finding(weight, kind.value, f"In the log: {counted(counts[kind], noun)} {rest}.")
-
-
-def _counts(session: Session, study: Study) -> Mapping[str, int]:
-    query = select(Event.kind, func.count()).where(Event.study_id == study.id, Event.kind.in_(MENTIONED))
-    return dict(map(tuple, session.execute(query.group_by(Event.kind))))
 
 
 def _count(session: Session, study: Study, kind: EventKind, *conditions: ColumnElement[bool]) -> int:
