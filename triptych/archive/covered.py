@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -108,12 +109,8 @@ class Covered:
 
     def sentences(self) -> Iterator[str]:
         """What the archive contains about the annotators, and why not more."""
-        people = {
-            sharing: counted(sum(self.sharing[pseudonym] == sharing for pseudonym in self.names), "annotator")
-            for sharing in ("texts", "ratings", "nothing", "not_asked")
-            if any(self.sharing[pseudonym] == sharing for pseudonym in self.names)
-        }
-        words = {
+        people = Counter(self.sharing[pseudonym] for pseudonym in self.names)
+        words: dict[Sharing, str] = {
             "texts": "agreed to the publication of their ratings, highlights and texts, or are not people.",
             "ratings": "agreed to the publication of their ratings and highlights; their texts are not included.",
             "nothing": "agreed to the publication of results over all annotators only, or declined a later consent "
@@ -121,7 +118,9 @@ class Covered:
             "not_asked": "were not asked what may be published: their ratings count in the results unless excluded, "
             "but are not included individually.",
         }
-        yield from (f"{people[sharing]} {words[sharing]}" for sharing in people)
+        yield from (
+            f"{counted(people[sharing], 'annotator')} {rest}" for sharing, rest in words.items() if people[sharing]
+        )
         yield "Anyone who withdrew or was erased before this archive was made is in no file and in no number."
         yield "Results about individual annotators are left out."
         if self.groups and not self.shows_groups:
