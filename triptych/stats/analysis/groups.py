@@ -66,7 +66,7 @@ def of_groups(every: Sequence[Ratings], names: Sequence[str], groups: Mapping[st
     """Agreement inside each declared group; names: labels of the annotator codes; groups: label → group."""
     group_of = np.array([groups.get(name, "") for name in names], dtype=object)
     for ratings in every:
-        of_rating = group_of[ratings.annotator] if len(ratings) else np.zeros(0, dtype=object)
+        of_rating = group_of[ratings.annotator]
         for group in sorted(set(groups.values())):
             own = ratings.take(np.flatnonzero(of_rating == group))
             annotators = len(np.unique(own.annotator))
@@ -111,10 +111,8 @@ def _fit_by_group(ratings: Ratings, names: Sequence[str], groups: Mapping[str, s
     item's responses affect all groups.
     """
     group_of = np.array([groups.get(name, "") for name in names], dtype=object)
-    grouped = ratings.take(
-        np.flatnonzero(group_of[ratings.annotator] != "") if len(ratings) else np.zeros(0, dtype=int)
-    )
-    of_rating = group_of[grouped.annotator] if len(grouped) else np.zeros(0, dtype=object)
+    grouped = ratings.take(np.flatnonzero(group_of[ratings.annotator] != ""))
+    of_rating = group_of[grouped.annotator]
     items, systems = (_labels(of_rating, column) for column in (grouped.item, grouped.system))
     return or_undefined(CrossedEffects.build, grouped.beyond_chance, items, grouped.annotator, systems, grouped.group)
 
