@@ -13,18 +13,7 @@ from random import Random
 from time import monotonic
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Engine,
-    StaticPool,
-    Table,
-    create_engine,
-    func,
-    insert,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, Engine, StaticPool, create_engine, func, insert, select, update
 from sqlmodel import Session
 
 from triptych import clock
@@ -160,14 +149,11 @@ def _copy(session: Session, study: Study, main: Sequence[int], engine: Engine) -
     ]
     source = session.connection()
     with engine.begin() as target:
-        for table, condition in parts:
-            _copy_rows(source, target, table.__table__, condition)
-
-
-def _copy_rows(source: Connection, target: Connection, table: Table, condition: ColumnElement[bool]) -> None:
-    rows = source.execute(select(table).where(condition).order_by(table.c.id)).mappings().all()
-    if rows:
-        target.execute(insert(table), [dict(row) for row in rows])
+        for model, condition in parts:
+            table = model.__table__
+            rows = source.execute(select(table).where(condition).order_by(table.c.id)).mappings().all()
+            if rows:
+                target.execute(insert(table), [dict(row) for row in rows])
 
 
 def _begin_afresh(copy: Session, subset: Sequence[str], items: int) -> Study:

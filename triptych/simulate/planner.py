@@ -23,15 +23,7 @@ from triptych.stats.columns import present
 from triptych.stats.components import PRESETS, YES_NO_RESIDUALS, Components, Pilot
 from triptych.stats.intervals import Estimate
 from triptych.stats.numbers import counted
-from triptych.stats.power import (
-    Plan,
-    annotators_needed,
-    items_needed,
-    more,
-    power,
-    power_to_show_equal,
-    what_more_buys,
-)
+from triptych.stats.power import Plan, annotators_needed, items_needed, more, power, power_to_show_equal, what_more_buys
 from triptych.stats.undefined import Undefined, or_undefined
 from triptych.storage.models import Study
 from triptych.study import design, lifecycle

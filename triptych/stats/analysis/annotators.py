@@ -24,14 +24,7 @@ from ..diagnostics import (
     speeds,
     straight_lining,
 )
-from ..effects import (
-    BestShare,
-    OrderEffect,
-    PositionEffect,
-    best_by_position,
-    order_effect,
-    position_effect,
-)
+from ..effects import BestShare, OrderEffect, PositionEffect, best_by_position, order_effect, position_effect
 from ..icc import Reliability, reliability
 from ..leave_one_out import WithoutAnnotator, without_each
 from ..pairs import AnnotatorPair, PairMeans, annotator_pairs, pair_means
