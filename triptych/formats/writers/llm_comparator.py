@@ -91,11 +91,10 @@ def _shares(
     by_criterion: Pairs = defaultdict(list)
     annotations = preferences.counted(finished, item)
     for criterion in criteria:
-        for rated in preferences.rated_both(annotations, criterion, first, second):
-            share = preferences.share_of_scale(criterion, rated.first)
-            other = preferences.share_of_scale(criterion, rated.second)
+        for annotator, *ratings in preferences.rated_both(annotations, criterion, first, second):
+            share, other = (preferences.share_of_scale(criterion, rating) for rating in ratings)
             if share is not None and other is not None:
-                by_person[rated.annotator].append((share, other))
+                by_person[annotator].append((share, other))
                 by_criterion[criterion.key].append((share, other))
     return by_person, by_criterion
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from triptych.formats.writers.model import Finished, FinishedAnnotation, FinishedItem, FinishedRating
 from triptych.rubric.model import Criterion
@@ -13,15 +12,6 @@ COUNTED = (
     "Includes main annotations (surplus ones, too) by annotators who are not excluded ({kinds}); items that most of "
     "them ignored and ratings marked missing are left out."
 )
-
-
-@dataclass(frozen=True)
-class Rated:
-    """One annotator's ratings of two candidates on one criterion."""
-
-    annotator: str
-    first: FinishedRating
-    second: FinishedRating
 
 
 def counted_note(finished: Finished) -> str:
@@ -49,12 +39,12 @@ def ratings_of(annotation: FinishedAnnotation, criterion: Criterion) -> dict[str
 
 def rated_both(
     annotations: Iterable[FinishedAnnotation], criterion: Criterion, first: str, second: str
-) -> Iterator[Rated]:
-    """The annotators who rated both systems' candidates on the criterion."""
+) -> Iterator[tuple[str, FinishedRating, FinishedRating]]:
+    """(annotator, rating of the first, rating of the second) of those who rated both systems on the criterion."""
     for annotation in annotations:
         ratings = ratings_of(annotation, criterion)
         if first in ratings and second in ratings:
-            yield Rated(annotation.annotator, ratings[first], ratings[second])
+            yield annotation.annotator, ratings[first], ratings[second]
 
 
 def positive_options(criterion: Criterion) -> frozenset[str]:

@@ -83,8 +83,8 @@ def _pair(
 ) -> tuple[float, float, int] | None:
     """(mean of the first, mean of the second, annotators who rated both); None if nobody rated both."""
     both = preferences.rated_both(annotations, criterion, first.system, second.system)
-    pairs = [(rated.first.number, rated.second.number) for rated in both]
-    numbers = [(first, second) for first, second in pairs if first is not None and second is not None]
+    pairs = ((rating.number, other.number) for _, rating, other in both)
+    numbers = [(number, other) for number, other in pairs if number is not None and other is not None]
     if not numbers:
         return None
     return fmean(number for number, _ in numbers), fmean(number for _, number in numbers), len(numbers)
