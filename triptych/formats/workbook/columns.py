@@ -94,27 +94,12 @@ def _questions(criterion: Criterion, candidates: int) -> Iterator[Column]:
     if any(ask.reasons for ask in asks):
         listed = tuple(dict.fromkeys(text for ask in asks for text in _joined(ask)))
         hint = _("Where your answer asks for reasons. Several: one after the other, with a semicolon between.")
-        yield Column(
-            f"{REASONS}{criterion.key}",
-            _("{criterion}: reasons", criterion=criterion.title),
-            26,
-            about,
-            True,
-            listed,
-            None,
-            False,
-            hint,
-        )
+        title = _("{criterion}: reasons", criterion=criterion.title)
+        yield Column(f"{REASONS}{criterion.key}", title, 26, about, True, listed, strict=False, hint=hint)
     if any(ask.free_text != "none" for ask in asks):
         hint = _("Where your answer asks for an explanation, or allows one.")
-        yield Column(
-            f"{WORDS}{criterion.key}",
-            _("{criterion}: in your words", criterion=criterion.title),
-            30,
-            about,
-            True,
-            hint=hint,
-        )
+        title = _("{criterion}: in your words", criterion=criterion.title)
+        yield Column(f"{WORDS}{criterion.key}", title, 30, about, True, hint=hint)
 
 
 def _aside(rubric: Rubric) -> Iterator[Column]:

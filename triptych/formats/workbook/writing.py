@@ -316,19 +316,11 @@ def _definitions(criterion: Criterion) -> Iterator[tuple[str, str]]:
     elif isinstance(scale, Choice):
         yield from ((option.title, option.definition or "–") for option in scale.options)
     elif isinstance(scale, NumberScale):
-        ends = [
-            f"{end:g} {title}".strip() for end, title in ((scale.low, scale.low_title), (scale.high, scale.high_title))
-        ]
-        yield (
-            _("Scale"),
-            _(
-                "A number {unit} from {low} to {high}, in steps of {step}.",
-                unit=scale.unit,
-                low=ends[0],
-                high=ends[1],
-                step=f"{scale.step:g}",
-            ).replace("  ", " "),
-        )
+        ends = ((scale.low, scale.low_title), (scale.high, scale.high_title))
+        low, high = (f"{end:g} {title}".strip() for end, title in ends)
+        values = {"unit": scale.unit, "low": low, "high": high, "step": f"{scale.step:g}"}
+        text = _("A number {unit} from {low} to {high}, in steps of {step}.", **values)
+        yield _("Scale"), text.replace("  ", " ")
     else:
         yield _("Scale"), _("The letter of the best response; of several, if they are equally good.")
     yield from ((_("Example"), _example(example)) for example in criterion.examples)
