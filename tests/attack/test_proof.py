@@ -472,6 +472,7 @@ def test_an_event_outside_the_chain_proves_no_earlier_head(rebuilt):
         ("study", "demo", "''"),
         ("study", "opened_at", "replace(opened_at, ' ', 'T')"),
         ("assignment", "submitted_at", "datetime(submitted_at, '+14 hours') || substr(submitted_at, 20) || '+14:00'"),
+        ("assignment", "submitted_at", "submitted_at || char(0) || 'x'"),
     ],
 )
 def test_a_value_that_sql_takes_for_another_is_named(attacked, table, column, value):

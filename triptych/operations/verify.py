@@ -18,10 +18,13 @@ from sqlalchemy import (
     Column,
     ColumnElement,
     Connection,
+    LargeBinary,
     Select,
     String,
     and_,
     case,
+    cast,
+    func,
     not_,
     select,
     type_coerce,
@@ -64,6 +67,7 @@ OF_DRAFTS = ("state", "active_seconds")  # a draft changes these columns of an u
 # a row is named by the first of these columns that has a value
 NAMES = ("external_id", "pseudonym", "person_id", "key", "slug", "id")
 TIME = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9] [0-9][0-9]:[0-9][0-9]:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]"
+TIME_BYTES = len("2026-01-01 00:00:00.000000")
 ASSIGNMENT, SLOT, SUBMISSION = (TABLES[name] for name in ("assignment", "slot", "submission"))
 
 
@@ -158,7 +162,9 @@ def _in_another_form(column: Column[Any]) -> ColumnElement[bool] | None:
     if isinstance(column.type, Boolean):
         return type_coerce(column, NullType()).not_in([0, 1])
     if isinstance(column.type, Utc):
-        return not_(type_coerce(column, String()).bool_op("GLOB")(TIME))
+        as_text = type_coerce(column, String())
+        # GLOB ends at a NUL, and so does Python; a comparison in SQL does not
+        return not_(as_text.bool_op("GLOB")(TIME)) | (func.length(cast(as_text, LargeBinary)) != TIME_BYTES)
     return None
 
 
