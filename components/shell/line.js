@@ -28,8 +28,10 @@ export default function ({ data: { down, broken, language, direction }, parentEl
 
   function write() {
     const isUp = app?.getAttribute("data-test-connection-state") === "CONNECTED";
-    // clicks made meanwhile were lost, and the login may have ended; the workbench stores and sends its own data
-    if (isUp && isLost && !document.querySelector(".tw")) setTriggerValue("returned", true);
+    // clicks made meanwhile were lost, and the login may have ended; an annotator's workbench stores and sends its own
+    // data, a preview has none
+    const isWorking = document.body.classList.contains("tw-whole");
+    if (isUp && isLost && !isWorking) setTriggerValue("returned", true);
     isLost = hasBeenUp && !isUp;
     hasBeenUp ||= isUp;
     const text = isLost ? down : isBroken ? broken : "";

@@ -143,6 +143,16 @@ def test_the_next_person_finds_no_rubric(app, draft, page, context, next_person)
     assert page.evaluate(IN_TAB) == []
 
 
+def test_a_sign_out_in_another_tab_ends_the_form(app, draft, page, context):
+    """The form's preview passed for an open item, so the rubric stayed on screen for the next person."""
+    other = context.new_page()
+    other.goto(app.url)
+    browser.settled(other)
+    browser.sign_out(other)
+    expect(page.locator(".triptych-account")).to_have_count(0)
+    expect(page.locator(".rb")).to_have_count(0)
+
+
 def test_an_open_form_stores_nothing_as_the_next_persons(app, draft, page, context):
     study = draft[1]
     with app.writing() as session:
