@@ -2,6 +2,9 @@
 
 const FLUSH_WAIT_MS = 4000; // for the workbench to send unacknowledged data
 const RUBRIC = "triptych-rubric-"; // keys in sessionStorage; the pseudonym follows
+/** Tells the other tabs of this browser of a sign-out. */
+const signOuts = new BroadcastChannel(`triptych-sign-out ${new URL(".", document.baseURI).href}`);
+signOuts.onmessage = () => dropRubrics(() => true);
 
 /** If storage is forbidden, nothing was stored. @param {() => void} change */
 function ifAllowed(change) {
@@ -52,6 +55,7 @@ async function signOut(button, words) {
     if (!answer.ok || !(await answer.json()).message) throw new Error(String(answer.status));
     drafts.forEach((key) => localStorage.removeItem(key));
     ifAllowed(() => sessionStorage.clear());
+    signOuts.postMessage("signed out");
     window.dispatchEvent(new CustomEvent("triptych:signed-out"));
     location.replace(new URL(".", document.baseURI).href);
   } catch {
@@ -60,17 +64,17 @@ async function signOut(button, words) {
   }
 }
 
-/** Deletes rubrics of somebody else who was signed in in this tab. @param {string} pseudonym */
-function dropOthersRubrics(pseudonym) {
-  const isOthers = (/** @type {string} */ key) => key.startsWith(RUBRIC) && !key.startsWith(`${RUBRIC}${pseudonym}-`);
-  ifAllowed(() => Object.keys(sessionStorage).filter(isOthers).forEach((key) => sessionStorage.removeItem(key)));
+/** Deletes rubrics that this tab stores. @param {(key: string) => boolean} isDue */
+function dropRubrics(isDue) {
+  const isDropped = (/** @type {string} */ key) => key.startsWith(RUBRIC) && isDue(key);
+  ifAllowed(() => Object.keys(sessionStorage).filter(isDropped).forEach((key) => sessionStorage.removeItem(key)));
 }
 
 /** @param {{ data: Words & { pseudonym: string }, parentElement: HTMLElement }} component */
 export default function ({ data, parentElement }) {
   const name = /** @type {HTMLElement} */ (parentElement.querySelector(".triptych-account-name"));
   const button = /** @type {HTMLButtonElement} */ (parentElement.querySelector(".triptych-account-out"));
-  dropOthersRubrics(data.pseudonym);
+  dropRubrics((key) => !key.startsWith(`${RUBRIC}${data.pseudonym}-`)); // of who was signed in in this tab before
   name.textContent = data.pseudonym;
   button.textContent = data.out;
   button.parentElement?.setAttribute("aria-label", data.group);

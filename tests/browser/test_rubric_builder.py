@@ -153,6 +153,16 @@ def test_a_sign_out_in_another_tab_ends_the_form(app, draft, page, context):
     expect(page.locator(".rb")).to_have_count(0)
 
 
+def test_a_sign_out_in_another_tab_deletes_the_rubric(app, draft, page, context):
+    assert len(page.evaluate(IN_TAB)) == 1
+    other = context.new_page()
+    other.goto(app.url)
+    browser.settled(other)
+    browser.sign_out(other)
+    expect(other.locator(".triptych-account")).to_have_count(0)
+    page.wait_for_function(f"() => {IN_TAB}.length === 0")
+
+
 def test_an_open_form_stores_nothing_as_the_next_persons(app, draft, page, context):
     study = draft[1]
     with app.writing() as session:
