@@ -57,8 +57,7 @@ def paragraph(facts: Facts, analysis: StudyAnalysis, book: Book) -> str:
 
 def _design(facts: Facts, analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     if not analysis.n_ratings:
-        annotations = counted(analysis.n_annotations, "annotation")
-        yield f"None of {annotations} contains a rating." if analysis.n_annotations else "There is no rating yet."
+        yield "The annotations contain no rating." if analysis.n_annotations else "There is no rating yet."
         return
     rated = sum(count > 0 for count in facts.outputs.values())
     systems = f"{rated} of " * (rated < len(facts.outputs)) + counted(len(facts.outputs), "system")

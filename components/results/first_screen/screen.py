@@ -164,8 +164,8 @@ def no_rating(board: Board, step: NextStep) -> None:
     left, right = screen_sides()
     with left:
         st.header("There is no rating yet", anchor=False)
-        if done := board.overview.done:
-            st.text(f"None of {counted(done, 'annotation')} contains a rating. Read them on Items.")
+        if board.overview.done:
+            st.text("The annotations contain no rating. Read them on Items.")
         else:
             st.text("Results appear here automatically as soon as the first annotation is in.")
     with right:
