@@ -214,6 +214,15 @@ def test_the_order_of_items_is_described_as_a_rule(sqlite_engine, overlapping, a
     assert "assigned once" not in methods
 
 
+def test_annotations_without_a_rating_are_no_missing_annotations(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        optional = SMALL_RUBRIC.replace("    definition:", "    required: false\n    definition:")
+        study, _, people = make_study(session, items=1, rubric=optional)
+        for who in people:
+            submit(session, study, who, {"ratings": {}})
+    assert report_of(sqlite_engine, study).files["methods.txt"].startswith(b"The annotations contain no rating.")
+
+
 def test_amended_plans_and_raters_are_reported_with_earlier_ones(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, lead, people = make_study(session, items=3, annotators=4)
