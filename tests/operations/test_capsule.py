@@ -29,7 +29,6 @@ from triptych.storage.models import (
     Study,
     StudyState,
 )
-from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study import lifecycle
 
 PASSCODE = "a long passcode 42"
@@ -263,6 +262,6 @@ def test_a_capsule_of_an_unfinished_file_is_not_delivered(origin, monkeypatch):
         return []
 
     monkeypatch.setattr(wiping, "wipe", with_reader)
-    with pytest.raises(DatabaseUnavailable, match="The disk of the database is full"):
+    with pytest.raises(UnsafeDatabase, match="the disk of the data folder is full"):
         b"".join(capsule.pieces(*origin))
     readers[0].close()

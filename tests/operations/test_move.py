@@ -31,7 +31,6 @@ from triptych.storage.models import (
     StoredAnswer,
     Study,
 )
-from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study.persons import Who
 
 
@@ -258,7 +257,7 @@ def test_a_file_that_sqlite_did_not_finish_is_not_delivered(sqlite_engine, fille
         return moved
 
     monkeypatch.setattr(move, "move", with_reader)
-    with pytest.raises(DatabaseUnavailable, match="The disk of the database is full"):
+    with pytest.raises(UnsafeDatabase, match="the disk of the data folder is full"):
         move.move_to_file(sqlite_engine, tmp_path / "moved.db")
 
     assert not (tmp_path / "moved.db").exists()

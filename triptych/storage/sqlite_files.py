@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, text
 
 from triptych.errors import UnsafeDatabase
-from triptych.storage.unavailable import FULL, DatabaseUnavailable, explained
+from triptych.storage.unavailable import explained
 
 SIGNATURE = b"SQLite format 3\0"
 SQLITE_HEADER = 100  # bytes, with counters of changes
@@ -64,13 +64,13 @@ def driver_connection(connection: Connection) -> Any:
 
 
 def refuse_unfinished(path: Path) -> None:
-    """Raises DatabaseUnavailable if SQLite could not move all of its log into a file that was closed.
+    """Raises UnsafeDatabase if SQLite could not move all of its log into a file that was closed.
 
     SQLite says nothing of this: the disk is full, and the file lacks rows or is damaged.
     """
     log = path.with_name(f"{path.name}-wal")
     if log.exists() and log.stat().st_size:
-        raise DatabaseUnavailable(FULL)
+        raise UnsafeDatabase("The copy is incomplete, since the disk of the data folder is full. Make some room first.")
 
 
 def have_same_pages(copy: Path, other: Path) -> bool:
