@@ -133,7 +133,7 @@ def test_a_study_whose_annotations_hold_no_rating_says_so(visit, make_study):
         for who in people:
             submit(session, study, who, {"ratings": {}})
     app = visit(lead, "results.py", study=study.slug)
-    assert "The annotations contain no rating. Read them on Items." in [text.value for text in app.text]
+    assert "The annotations contain no rating." in [text.value for text in app.text]
 
 
 def test_a_page_without_remaining_ratings_explains_why(visit, lab):

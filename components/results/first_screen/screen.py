@@ -165,7 +165,7 @@ def no_rating(board: Board, step: NextStep) -> None:
     with left:
         st.header("There is no rating yet", anchor=False)
         if board.overview.done:
-            st.text("The annotations contain no rating. Read them on Items.")
+            st.text("The annotations contain no rating.")
         else:
             st.text("Results appear here automatically as soon as the first annotation is in.")
     with right:
