@@ -232,9 +232,10 @@ def figures_by_criterion(analysis: StudyAnalysis, seal: str) -> dict[str, tuple[
     from triptych.reports.figures import figures_of  # matplotlib is loaded where a report is made
 
     return {
-        key: tuple(figures_of(result, analysis.contrasts_of(key), analysis.names, seal))
+        result.criterion.key: tuple(
+            figures_of(result, analysis.contrasts_of(result.criterion.key), analysis.names, seal)
+        )
         for result in analysis.criteria
-        for key in [result.criterion.key]
     }
 
 
