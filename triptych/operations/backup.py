@@ -32,11 +32,10 @@ from triptych.people import roster
 from triptych.storage import database, events, foreign_parts, host, private, schema, sqlite_files, working, writes
 from triptych.storage.events import EventKind
 from triptych.storage.models import Role, Study
-from triptych.storage.sqlite_files import DamagedFile
+from triptych.storage.sqlite_files import COMPANIONS, DamagedFile
 from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study.persons import Certainty, Who
 
-COMPANIONS = ("-shm", "-wal", "-journal")  # endings of the files that SQLite writes next to a database
 OURS = {"study", "event"}  # tables of every version; a file of another program may have one of them
 ENDINGS = {"sqlite": "db", "postgresql": "dump"}
 NO_PG_DUMP = (

@@ -197,8 +197,8 @@ def _files_holding(home: Path, slug: str, left: Mapping[str, Event], here: _Peop
     # the database may be in another folder, with copies that were made before updates next to it
     files = {*home.glob("*"), *home.glob("backups/**/*"), *in_use.parent.glob(f"{escape(in_use.stem)}-before-*.db*")}
     # closing one of these, even by another name, ends all of SQLite's locks in this process
-    in_use_too = {*map(_identity, (in_use, *_journals(in_use), in_use.with_name(f"{in_use.name}-shm")))}
-    copied = (path for path in files if path.is_file() and _identity(path) not in in_use_too)
+    own = {_identity(in_use.with_name(f"{in_use.name}{ending}")) for ending in ("", *sqlite_files.COMPANIONS)}
+    copied = (path for path in files if path.is_file() and _identity(path) not in own)
     for path in sorted(path for path in copied if _is_database(path) or _is_unreadable(path) or _is_archive(path)):
         backup = _backup(path)
         before = [pseudonym for pseudonym, event in left.items() if backup.precedes(slug, event)]

@@ -16,6 +16,7 @@ from triptych.errors import UnsafeDatabase
 from triptych.storage.unavailable import explained
 
 SIGNATURE = b"SQLite format 3\0"
+COMPANIONS = ("-shm", "-wal", "-journal")  # endings of the files that SQLite writes next to a database
 SQLITE_HEADER = 100  # bytes, with counters of changes
 MALFORMED = "malformed database schema"  # as SQLite says it
 MAX_STEPS = 100_000  # of SQLite, to read which tables there are
