@@ -73,12 +73,8 @@ class DryRun:
     def sentence(self) -> str:
         """How many of the simulated effects the analysis recovered."""
         of = {result: sum(check.recovered == result for check in self.checks) for result in Recovered}
-        words = f"{of[Recovered.yes]} of {len(self.checks)} planted effects were recovered"
-        if of[Recovered.unclear]:
-            words += f", {of[Recovered.unclear]} stayed unclear"
-        if of[Recovered.no]:
-            words += f", {of[Recovered.no]} were reversed or spurious"
-        return f"{words}."
+        recovered = f"{of[Recovered.yes]} of {len(self.checks)} planted effects recovered"
+        return f"{recovered}, {of[Recovered.unclear]} unclear, {of[Recovered.no]} reversed or spurious."
 
 
 def dry_run(session: Session, study: Study, recipe: Recipe, tell: Tell = lambda share: None) -> DryRun:
