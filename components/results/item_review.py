@@ -37,6 +37,8 @@ ORDERS = {
 MAX_LISTED_STEPS = 21
 NOTHING_LEFT = "Nothing is left to decide. *All* lists every item."
 QUEUE_HEIGHT = 420  # pixels
+# a number at the right edge of a column would be hidden, since the list is narrower than its columns
+QUEUE_COLUMNS = {"Annotations": st.column_config.NumberColumn(alignment="left")}
 LONGEST_CODE = 10  # digits; Python refuses to convert thousands of them
 MARK = ("by", "of", "about")  # query parameters of the rating to point out: annotator, blind code, criterion
 COMMENT_HINT = (
@@ -115,6 +117,7 @@ def _draw_queue(queue: Sequence[ReviewLine], at_hand: str, slug: str) -> None:
         hide_index=True,
         height=QUEUE_HEIGHT,
         key=key,
+        column_config=QUEUE_COLUMNS,
         on_select=lambda: _open_line(items, key, at_hand),
         selection_mode="single-row",
         selection_default={"selection": {"rows": chosen}},
