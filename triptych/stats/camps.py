@@ -120,16 +120,15 @@ def camps_by_agreement(values: Column, items: Column, annotators: Column, system
     table = table[(~np.isnan(table)).sum(axis=1) > 1]
     table = table[np.lexsort(np.round(table, _DECIMALS).T)]  # so that draws do not depend on the order of candidates
     pairs = np.array(list(combinations(range(len(names)), 2)))
-    observed = _correlations(table, pairs)
+    observed = _correlations(table, pairs) if len(table) else np.full(len(pairs), np.nan)
     if np.isnan(observed).mean() > 0.5:
         raise UndefinedStatistic(f"Not defined: too few annotators share {_SHARED} candidates or more.")
-    best, _ = _best_split(_beyond_one_factor(observed, pairs, len(names)), pairs, len(names))
     _, split = _best_split(observed, pairs, len(names))  # plain correlations are easier to read
     random = np.random.default_rng(0)
-    as_far = 0
-    for _ in range(PERMUTATIONS):
-        drawn = _beyond_one_factor(_correlations(_exchanged(table, random), pairs), pairs, len(names))
-        as_far += _best_split(drawn, pairs, len(names))[0] >= best - _SMALLEST_DIFFERENCE
+    drawn = [_correlations(_exchanged(table, random), pairs) for _ in range(PERMUTATIONS)]
+    remaining = _beyond_one_factor(np.array([observed, *drawn]), pairs, len(names))
+    best, *gaps = (_best_split(correlations, pairs, len(names))[0] for correlations in remaining)
+    as_far = sum(gap >= best - _SMALLEST_DIFFERENCE for gap in gaps)
     together = split[pairs[:, 0]] == split[pairs[:, 1]]
     first, second = (tuple(compress(names, split == side)) for side in (True, False))
     inside, across = float(np.nanmean(observed[together])), float(np.nanmean(observed[~together]))
@@ -189,26 +188,32 @@ def _largest_possible(table: Floats) -> Floats:
     The ends of a scale cut off other differences of a lenient annotator than of a severe one, so even if they see the
     same in every response, their correlation is below that of two lenient ones.
     """
-    columns = [column[~np.isnan(column)] for column in table.T]
-    quantiles = np.array([np.quantile(column if column.size else [0.0], _QUANTILES) for column in columns])
-    length = np.maximum(np.sqrt((quantiles**2).sum(axis=1)), 1e-9)
-    possible: Floats = np.maximum((quantiles @ quantiles.T) / np.outer(length, length), _SMALLEST_POSSIBLE)
+    last = np.maximum((~np.isnan(table)).sum(axis=0) - 1, 0)
+    ordered = np.nan_to_num(np.sort(table, axis=0))  # NaN is last
+    place = _QUANTILES[:, None] * last
+    below = place.astype(int)
+    lower, upper = (np.take_along_axis(ordered, np.minimum(row, last), axis=0) for row in (below, below + 1))
+    quantiles = lower + (upper - lower) * (place - below)
+    length = np.maximum(np.sqrt((quantiles**2).sum(axis=0)), 1e-9)
+    possible: Floats = np.maximum((quantiles.T @ quantiles) / np.outer(length, length), _SMALLEST_POSSIBLE)
     return possible
 
 
 def _beyond_one_factor(correlations: Floats, pairs: np.ndarray, count: int) -> Floats:
-    """(pairs,) correlations minus the product of two annotators' loadings; loadings are fitted one at a time."""
+    """(draws, pairs) correlations minus the product of two annotators' loadings; loadings are fitted one at a time."""
     first, second = pairs.T
-    matrix = np.zeros((count, count))
-    defined = np.zeros((count, count))
-    matrix[first, second] = matrix[second, first] = np.nan_to_num(correlations)
-    defined[first, second] = defined[second, first] = ~np.isnan(correlations)
-    loadings = np.full(count, np.sqrt(max(float(np.nanmean(correlations)), 0.01)))
+    matrix, defined = np.zeros((2, len(correlations), count, count))
+    matrix[:, first, second] = matrix[:, second, first] = np.nan_to_num(correlations)
+    defined[:, first, second] = defined[:, second, first] = ~np.isnan(correlations)
+    start = np.sqrt(np.maximum(np.nanmean(correlations, axis=1, keepdims=True), 0.01))
+    loadings = np.repeat(start, count, axis=1)
     for _ in range(_FACTOR_ROUNDS):
         for annotator in range(count):
-            loadings[annotator] = matrix[annotator] @ loadings / max(defined[annotator] @ loadings**2, 1e-9)
+            explained = (matrix[:, annotator] * loadings).sum(axis=1)
+            squares = (defined[:, annotator] * loadings**2).sum(axis=1)
+            loadings[:, annotator] = explained / np.maximum(squares, 1e-9)
         loadings = np.clip(loadings, -1, 1)
-    remaining: Floats = correlations - loadings[first] * loadings[second]
+    remaining: Floats = correlations - loadings[:, first] * loadings[:, second]
     return remaining
 
 
