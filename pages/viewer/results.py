@@ -9,6 +9,7 @@ from components.results import comparisons, disagreement, explanations, trust
 from components.results.first_screen.beside import shown
 from components.results.first_screen.looks import log_look
 from components.results.first_screen.screen import first_screen, no_rating
+from components.results.marked import marked_item
 from components.results.scope import scope_notes
 from components.shell import live, state
 from components.shell.choices import in_tabs
@@ -17,6 +18,7 @@ from triptych.participants.watching import watched, watched_frame
 from triptych.results import adjudication
 from triptych.results.first_screen.next_step import next_step
 from triptych.results.frame.counted import kinds_by_default
+from triptych.results.frame.highlights import highlights_of_item
 from triptych.results.frame.model import Counted
 from triptych.results.page import Board
 from triptych.results.progress import overview
@@ -38,12 +40,23 @@ def trusted(analysis: StudyAnalysis) -> None:
 
 def disagreed(analysis: StudyAnalysis) -> None:
     disagreement.people(analysis, slug)
-    disagreement.items(analysis, slug)
+    item(disagreement.items(analysis, slug), "apart")
 
 
 def explained(analysis: StudyAnalysis) -> None:
     explanations.reasons(analysis)
-    explanations.browser(analysis, slug)
+    item(explanations.browser(analysis, slug), "explained")
+
+
+def item(chosen: str | None, where: str) -> None:
+    """The selected item, and a link to its ratings. `where` names the table."""
+    if chosen is None:
+        return
+    with state.reading() as session:
+        texts = view.texts(highlights_of_item(session, study, chosen, scope))
+    marked_item(texts, key=f"marked-{where}-{slug}-{chosen}")
+    label = state.plain(f"Ratings of {chosen}")
+    st.page_link("viewer/items.py", label=label, icon=":material/table_rows:", query_params={"look": chosen})
 
 
 SECTIONS: dict[str, Callable[[StudyAnalysis], None]] = {

@@ -165,6 +165,26 @@ def test_a_viewer_reads_explanations_once_a_lead_allows_it(monkeypatch, world):
     assert "What they say" in [tab.label for tab in opened(monkeypatch, viewer, "results").tabs]
 
 
+@pytest.mark.parametrize(("section", "table"), [("Who disagrees", "items"), ("What they say", "explanations")])
+def test_a_viewer_reads_the_item_that_they_pick(monkeypatch, world, section, table):
+    """The pages said that picking an item shows it, and showed nothing."""
+    study, (lead, *people), viewer = world
+    with database.writing(web_engine()) as session:
+        viewers.let_read_explanations(session, study, True, lead.pseudonym)
+    app = opened(monkeypatch, viewer, "results")
+    app.session_state[f"section-{study.slug}"], app.session_state[f"why-{study.slug}"] = section, "verdict"
+    app.run()
+    assert "Question number" not in everything(app)
+
+    app.session_state[f"{table}-{study.slug}"] = {"selection": {"rows": [0], "columns": [], "cells": []}}
+    app.run()
+
+    assert not app.exception
+    picked = next(frame.value["Item"].iloc[0] for frame in app.dataframe if "Item" in frame.value)
+    assert picked.replace("item-", "Question number ") in everything(app)
+    assert not [person.pseudonym for person in people if person.pseudonym in everything(app)]
+
+
 def looks_of(study, who: Who) -> int:
     with database.reading(web_engine()) as session:
         log = events.since(session, study.id, 0)
