@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from components.shell.words import moment
 from triptych.annotate.own_items import OwnItem
 from triptych.languages.language import _, message
 
@@ -25,7 +26,7 @@ def finished_work(items: Sequence[OwnItem]) -> None:
         {
             _("Item"): item.number,
             _("State"): ": ".join(filter(None, [_(STATES.get(item.state, item.state)), item.reason])),
-            _("Submitted"): item.at,
+            _("Submitted"): moment(item.at),
             _("Minutes"): round(item.seconds / 60, 1),
         }
         for item in reversed(items)

@@ -117,6 +117,13 @@ def test_work_beyond_what_the_study_needed_is_listed_as_rated():
     assert "surplus" not in shown(app)
 
 
+@pytest.mark.usefixtures("finished")
+def test_finished_work_has_times_like_those_of_comments():
+    app = AppTest.from_file(ROUTER, default_timeout=30).run()
+
+    assert app.dataframe[0].value["Submitted"].str.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC").all()
+
+
 def test_an_annotator_answers_a_lead_and_opens_the_item(make_study, monkeypatch):
     with database.writing(web_engine()) as session:
         study, lead, (who, other) = make_study(session, items=1)
