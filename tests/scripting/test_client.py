@@ -27,11 +27,13 @@ from triptych.exchange import judge_scores
 from triptych.exchange.judge_scores import JudgeScore
 from triptych.operations import verify
 from triptych.people import accounts
-from triptych.scripting import calls, connection, messages
+from triptych.reports import build
+from triptych.results.frame.upkeep import frame_of
+from triptych.scripting import calls, connection, messages, numbers
 from triptych.scripting.asking import of_home
 from triptych.storage import database
 from triptych.storage.database import reading, writing
-from triptych.storage.models import Event, Item, Person, Study
+from triptych.storage.models import Event, EventDetail, Item, Person, Study
 from triptych.study.lint import linter
 from triptych.study.persons import Who
 
@@ -164,6 +166,32 @@ def test_reading_results_is_logged_as_a_look(client, study, sqlite_engine):
 
     with reading(sqlite_engine) as session:
         assert list(session.scalars(select(Event.kind).where(Event.kind == "results opened"))) == ["results opened"]
+
+
+@pytest.mark.parametrize(("module", "name"), [(numbers, "read"), (build, "build_report")])
+def test_a_look_counts_no_annotation_that_came_after_it(
+    client, study, sqlite_engine, tmp_path, monkeypatch, module, name
+):
+    """While a script's numbers are computed, the app brings the study's frame up to date for somebody else."""
+    pseudonyms = list(running(client, study, sqlite_engine)["pseudonym"])
+    compute = getattr(module, name)
+
+    def while_somebody_submits(session, row):
+        computed = compute(session, row)
+        rate(sqlite_engine, study, pseudonyms, 1)
+        with reading(sqlite_engine) as another:
+            frame_of(another, another.get_one(Study, row.id))
+        return computed
+
+    monkeypatch.setattr(module, name, while_somebody_submits)
+    if module is build:
+        study.report(tmp_path / "report.zip")
+    else:
+        study.results()
+
+    with reading(sqlite_engine) as session:
+        opened = select(EventDetail.new).join(Event, Event.id == EventDetail.event_id)
+        assert session.scalars(opened.where(Event.kind == "results opened")).one()["annotations"] == 6
 
 
 def test_a_dry_run_stores_nothing(client, study, sqlite_engine):

@@ -164,7 +164,8 @@ def _read_results(session: Session, asker: Asker, request: OfStudy) -> Any:
 
     see_one_state(session)
     study = study_of(session, asker, request.study)
-    return numbers.read(session, study), numbers.collected(session, study)
+    collected = numbers.collected(session, study)  # first: other readers may bring the frame up to date meanwhile
+    return numbers.read(session, study), collected
 
 
 def _results(session: Session, asker: Asker, request: OfStudy, reading: Any) -> Results:
@@ -344,7 +345,8 @@ def _build_report(session: Session, asker: Asker, request: OfStudy) -> Any:
 
     see_one_state(session)
     study = study_of(session, asker, request.study)
-    return build_report(session, study), numbers.collected(session, study)
+    collected = numbers.collected(session, study)  # first, as in _read_results
+    return build_report(session, study), collected
 
 
 def _keep_report(session: Session, asker: Asker, request: OfStudy, built: Any) -> ReportFacts:
