@@ -27,6 +27,8 @@ CANNOT = (
     "No token can erase someone, restore a backup, remove a lead, close a study or create a token. Changing your "
     "passcode revokes all your tokens."
 )
+# equally long, so that the box keeps its height and nothing else comes under a second click
+WILL_BE_BELOW, IS_BELOW = "Your token appears once, below this box.", "Your new token is shown below this box."
 ONCE = "Copy it now: it is not stored and cannot be shown again after you reload this page."
 ALL = "All my studies"
 WRITE_HELP = "Creates, launches and pauses studies, invites people, adds judges' scores, makes reports."
@@ -80,6 +82,7 @@ def new_token(studies: Sequence[Study], who: Who) -> None:
     """The form for a token. One that may unblind applies to one study and requires the passcode."""
     key = state.numbered(FORM)
     with st.popover("New token"):
+        st.text(IS_BELOW if state.recall(NEW_TOKEN) else WILL_BE_BELOW)  # the box stays open over the token
         name = st.text_input(
             "What it is for", max_chars=MAX_NAME_CHARACTERS, placeholder="Nightly judge", key=f"{key}-name"
         )

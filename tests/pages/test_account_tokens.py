@@ -74,6 +74,16 @@ def test_nothing_appears_above_the_button_that_makes_a_token(visit, ada):
     assert buttons.index("Make the token") < buttons.index("Dismiss this token")
 
 
+def test_the_box_says_where_the_token_is(visit, ada):
+    """It stays open over the token; on a phone it hides it."""
+    page = visit(ada, "account.py")
+    assert "Your token appears once, below this box." in words(page)
+    next(box for box in page.text_input if box.label == "What it is for").input("Nightly judge")
+    press(page, "Make the token")
+
+    assert "Your new token is shown below this box." in words(page)
+
+
 def test_the_consequence_of_a_new_passcode_is_announced(visit, ada):
     assert "A new passcode signs you out in every other browser" in words(visit(ada, "account.py"))
 
