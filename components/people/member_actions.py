@@ -62,8 +62,8 @@ def actions(member: Member, study: Study, promised: str, who: Who, annotations: 
         if member.turned_away_as and not member.withdrawn_at:
             _let_in(name, LET_IN_HINTS[member.turned_away_as], study, who)
         if member.kind != Kind.judge and not member.withdrawn_at:
-            hint, sure = f"{WITHDRAW_HINTS[promised]} {NAME_HINT}", "I am sure"
-            if confirmed("Withdraw", hint, f"Withdraw {name}", f"Withdraw-{name}", sure):
+            hint = f"{WITHDRAW_HINTS[promised]} {NAME_HINT}"
+            if confirmed("Withdraw", hint, f"Withdraw {name}", f"Withdraw-{name}", sure="I am sure"):
                 if run_command(withdrawal.withdraw, study, name, who.pseudonym, done=f"{name} has withdrawn."):
                     clear()
                 st.rerun()

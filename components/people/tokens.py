@@ -61,12 +61,12 @@ def token_list(made: Sequence[tuple[Token, str | None]], who: Who) -> None:
         {
             "Name": token.name,
             "May": ", ".join(tokens.scopes_of(token)),
-            "Studies": study or ALL,
+            "Studies": title or ALL,
             "Last used": moment(token.used_at) if token.used_at else "never",
             "Valid until": "expired" if token.expires_at <= clock.now() else moment(token.expires_at),
             "Made": moment(token.created_at),
         }
-        for token, study in made
+        for token, title in made
     ]
     st.dataframe(pd.DataFrame(rows), hide_index=True, key="tokens")
     with st.popover("Revoke a token"):

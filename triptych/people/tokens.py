@@ -134,7 +134,7 @@ def note_use(session: Session, bearer: Bearer) -> None:
 
 
 def of_person(session: Session, person_id: int) -> list[tuple[Token, str | None]]:
-    """The tokens of a lead, newest first, including expired ones, each with the title of the only study it is for."""
+    """The tokens of a lead, newest first, expired ones too, each with the title of its only study; None for all."""
     query = select(Token, Study.title).outerjoin(Study, Study.id == Token.study_id)
     own = query.where(Token.person_id == person_id).order_by(Token.id.desc())
     return [(token, title) for token, title in session.execute(own)]
