@@ -13,7 +13,7 @@ import streamlit as st
 
 from components.shell import state
 from triptych.errors import ImportRefused
-from triptych.formats.decode import SAVE_AS, UnconfirmedEncoding, decode, recoded, refuse_other_content
+from triptych.formats.decode import SAVE_AS, UnconfirmedEncoding, recoded, unconfirmed
 from triptych.formats.ratings import ARCHIVE, archives
 from triptych.stats.numbers import counted
 
@@ -102,16 +102,12 @@ def _is_zip(name: str) -> bool:
 
 def _questions(name: str, data: bytes) -> dict[str, UnconfirmedEncoding]:
     """The texts with an unclear encoding; those of a zip by their names in it."""
+    if not _is_zip(name):
+        return {name: question} if (question := unconfirmed(data)) else {}
     try:
-        if _is_zip(name):
-            return archives.unconfirmed(data)
-        refuse_other_content(data)
-        decode(data)
-    except UnconfirmedEncoding as question:
-        return {name: question}
+        return archives.unconfirmed(data)
     except ImportRefused:
-        pass
-    return {}
+        return {}
 
 
 def _ask(upload_name: str, questions: Mapping[str, UnconfirmedEncoding], key: str) -> None:

@@ -99,19 +99,23 @@ def decode(data: bytes) -> str:
     raise UnconfirmedEncoding(at_fault, likely, _preview(data.decode(ENCODINGS[likely])))
 
 
+def unconfirmed(data: bytes) -> UnconfirmedEncoding | None:
+    """The likely encoding of a file, to be confirmed; None if it is clear, or if a reader will refuse the file."""
+    try:
+        refuse_other_content(data)
+        decode(data)
+    except UnconfirmedEncoding as question:
+        return question
+    except ImportRefused:
+        pass  # its reader will report the reason
+    return None
+
+
 def recoded(data: bytes, encoding: str) -> bytes:
     """A file as UTF-8, from the encoding that the user confirmed (a key of ENCODINGS). UTF-8, files with a byte order
     mark and binary files are returned unchanged. Raises ImportRefused.
     """
-    try:
-        refuse_other_content(data)
-        decode(data)
-        return data
-    except UnconfirmedEncoding:
-        pass
-    except ImportRefused:
-        return data
-    return _decode_as(data, encoding).encode()
+    return data if unconfirmed(data) is None else _decode_as(data, encoding).encode()
 
 
 def _decode_as(data: bytes, encoding: str) -> str:

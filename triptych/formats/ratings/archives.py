@@ -14,8 +14,8 @@ from pathlib import PurePosixPath
 from typing import TypeVar
 
 from triptych.errors import ImportRefused, NothingToImport
-from triptych.formats import read_items
-from triptych.formats.decode import UnconfirmedEncoding, decode, recoded, refuse_other_content
+from triptych.formats import decode, read_items
+from triptych.formats.decode import UnconfirmedEncoding
 from triptych.formats.json_files import number_of_parts
 from triptych.formats.model import MAX_UPLOAD, Problem
 from triptych.formats.ratings import potato
@@ -113,17 +113,8 @@ def _read_all(readers: Mapping[str, Callable[[], FinishedRatings]]) -> list[Fini
 
 def unconfirmed(data: bytes) -> dict[str, UnconfirmedEncoding]:
     """File name → likely encoding, for files in a zip whose encoding must be confirmed. Raises ImportRefused."""
-    questions = {}
-    for name, content in _members(data).items():
-        try:
-            if _ending(name) in ENDINGS:
-                refuse_other_content(content)
-                decode(content)
-        except UnconfirmedEncoding as question:
-            questions[name] = question
-        except ImportRefused:
-            pass  # its reader will report the reason
-    return questions
+    readable = {name: content for name, content in _members(data).items() if _ending(name) in ENDINGS}
+    return {name: question for name, content in readable.items() if (question := decode.unconfirmed(content))}
 
 
 def recoded_zip(data: bytes, encodings: Mapping[str, str]) -> bytes:
@@ -132,7 +123,7 @@ def recoded_zip(data: bytes, encodings: Mapping[str, str]) -> bytes:
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, content in _members(data).items():
             if name in encodings:
-                content = _named(name, partial(recoded, content, encodings[name]))
+                content = _named(name, partial(decode.recoded, content, encodings[name]))
             archive.writestr(name, content)
     return made.getvalue()
 
