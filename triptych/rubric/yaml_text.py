@@ -9,6 +9,8 @@ import io
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import accumulate
+from textwrap import wrap
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -218,15 +220,9 @@ def _written(text: str, flow: bool) -> Any:
 
 def _fold_places(text: str) -> list[int]:
     """The positions of the spaces at which to break a long text."""
-    places, start = [], 0
-    while len(text) - start > MAX_LINE:
-        space = text.rfind(" ", start, start + MAX_LINE)
-        space = space if space > start else text.find(" ", start + MAX_LINE)
-        if space < 0:
-            break
-        places.append(space)
-        start = space + 1
-    return places
+    width = MAX_LINE - 1  # without the space at its end
+    lines = wrap(text, width, break_long_words=False, break_on_hyphens=False)
+    return [end - 1 for end in accumulate(len(line) + 1 for line in lines[:-1])]
 
 
 def line_of(document: Any, path: Sequence[Any]) -> int:
