@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -360,17 +359,13 @@ def _ask(question: FinalQuestion, before: Any, key: str) -> Any:
     if question.is_disputed:
         nothing = "choose" if question.median is None else f"choose, median {question.median:g}"
     scale = question.criterion.scale
-    if isinstance(scale, NumberScale) and _steps(scale) > MAX_LISTED_STEPS:
+    if isinstance(scale, NumberScale) and scale.steps > MAX_LISTED_STEPS:
         more: Any = {"min_value": scale.low, "max_value": scale.high, "step": scale.step, "placeholder": nothing}
         return st.number_input(value=before, **more, **named)
     options = _options(scale)
     values = [None, *options]
     at = values.index(before) if before in values else 0
     return st.selectbox(options=values, index=at, format_func=lambda option: options.get(option, nothing), **named)
-
-
-def _steps(scale: NumberScale) -> int:
-    return round((scale.high - scale.low) / scale.step)
 
 
 def _options(scale: Scale) -> dict[Any, str]:
@@ -381,8 +376,7 @@ def _options(scale: Scale) -> dict[Any, str]:
         return {point.value: f"{point.value:g} {point.title or ''}".strip() for point in scale.points}
     if isinstance(scale, Best):
         return {1.0: "best, or one of the best", 0.0: "not best"}
-    values = np.linspace(scale.low, scale.high, _steps(scale) + 1)
-    return {round(float(value), 9): f"{value:g}" for value in values}
+    return {value: f"{value:g}" for value in scale.values}
 
 
 def agreement_with_final(shares: Sequence[FinalAgreement]) -> None:

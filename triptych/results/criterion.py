@@ -78,7 +78,7 @@ def variable_of(criterion: Criterion) -> Variable:
         scale.level.value,
         criterion.about,
         _points(criterion),
-        ends_of(criterion),
+        scale.ends,
         tuple(map(_answer_option, options)),
     )
 
@@ -87,23 +87,12 @@ def _answer_option(option: ChoiceOption) -> AnswerOption:
     return AnswerOption(option.key, option.title, option.positive, option.missing, option.apart)
 
 
-def ends_of(criterion: Criterion) -> tuple[float, float]:
-    """Lowest and highest possible number."""
-    scale = criterion.scale
-    if isinstance(scale, Likert):
-        return float(scale.values[0]), float(scale.values[-1])
-    return (scale.low, scale.high) if isinstance(scale, NumberScale) else (0.0, 1.0)
-
-
 def _points(criterion: Criterion) -> tuple[float, ...]:
     """The scale's points, to count answers by; empty for a scale with very many."""
     scale = criterion.scale
-    if isinstance(scale, Likert):
-        return tuple(map(float, scale.values))
-    if not isinstance(scale, NumberScale):
-        return ()
-    steps = round((scale.high - scale.low) / scale.step)
-    return tuple(round(scale.low + n * scale.step, 9) for n in range(steps + 1)) if steps < MOST_POINTS else ()
+    if isinstance(scale, Likert) or (isinstance(scale, NumberScale) and scale.steps < MOST_POINTS):
+        return tuple(scale.values)
+    return ()
 
 
 def criterion_ratings(frame: Frame, counted: Counted) -> tuple[StudyRatings, ...]:

@@ -16,7 +16,6 @@ from sqlmodel import Session
 from triptych.annotate import comments
 from triptych.results import adjudication
 from triptych.results.adjudication import ABOUT_ITEM, FinalValue
-from triptych.results.criterion import ends_of
 from triptych.results.disagreement import Disagreement
 from triptych.results.frame.counted import counted_ratings, people_counted
 from triptych.results.frame.highlights import HighlightedCandidate, HighlightedItem, highlights_of_item
@@ -258,7 +257,7 @@ def _question(
     majority = often if times > 1 and 2 * times > len(answers) else None
     ordered = not isinstance(criterion.scale, Choice | Best)
     median = float(np.median([value for _, value in answers])) if ordered and answers else None
-    low, high = ends_of(criterion)
+    low, high = criterion.scale.ends
 
     def is_far(value: Any) -> bool:
         if median is None:

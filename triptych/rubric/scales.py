@@ -103,6 +103,11 @@ class ScaleKind(RubricPart):
         """Answers that ask for more than a value (reasons, a text), and what each asks for."""
         return {}
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The lowest and the highest number of a result; 0 and 1 for a share."""
+        return 0.0, 1.0
+
     def ask_for(self, value: Value) -> Ask | None:
         return next((ask for answer, ask in self.asks.items() if answer == value), None)
 
@@ -127,6 +132,10 @@ class Likert(ScaleKind):
     @property
     def values(self) -> list[float]:
         return [point.value for point in self.points]
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return self.points[0].value, self.points[-1].value
 
     @property
     def asks(self) -> dict[str | float, Ask]:
@@ -195,6 +204,19 @@ class NumberScale(ScaleKind):
         if not is_whole((self.high - self.low) / self.step):
             raise ValueError("`high` must be a whole number of steps above `low`")
         return self
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return self.low, self.high
+
+    @property
+    def steps(self) -> int:
+        return round((self.high - self.low) / self.step)
+
+    @property
+    def values(self) -> list[float]:
+        """All numbers on the scale, which may be very many."""
+        return [round(self.low + step * self.step, 9) for step in range(self.steps + 1)]
 
     def check(self, value: object) -> float:
         """The value to store, rounded to its step: 0.1 + 0.2 is stored as 0.3."""

@@ -187,8 +187,7 @@ def _value(scale: Scale, places: dict[str, SimulatedCandidate], quality: float, 
     if isinstance(scale, Likert):
         return _point(scale, share, rng)
     if isinstance(scale, NumberScale):
-        steps = round((scale.high - scale.low) / scale.step)
-        return scale.check(scale.low + round(share * steps) * scale.step)
+        return scale.check(scale.low + round(share * scale.steps) * scale.step)
     return _option(scale, share, rng)
 
 

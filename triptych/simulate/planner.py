@@ -11,7 +11,7 @@ import numpy as np
 from sqlmodel import Session
 
 from triptych.errors import Conflict
-from triptych.results.criterion import StudyRatings, ends_of, variable_of
+from triptych.results.criterion import StudyRatings, variable_of
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
@@ -161,7 +161,7 @@ def _bases(analysis: StudyAnalysis, study_round: str) -> Iterator[Basis]:
 
 
 def _scale_of(criterion: Criterion) -> PlannedScale:
-    low, high = ends_of(criterion)
+    low, high = criterion.scale.ends
     return PlannedScale(PERCENT, True) if variable_of(criterion).is_share else PlannedScale(high - low)
 
 

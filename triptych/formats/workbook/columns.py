@@ -143,9 +143,8 @@ def _choices(scale: Scale, letters: str) -> Iterator[str | float]:
     elif isinstance(scale, Choice):
         yield from (option.title for option in scale.options)
     elif isinstance(scale, NumberScale):
-        steps = round((scale.high - scale.low) / scale.step)
-        if steps < LISTED_STEPS:
-            yield from (scale.check(scale.low + n * scale.step) for n in range(steps + 1))
+        if scale.steps < LISTED_STEPS:
+            yield from scale.values
     else:
         for size in range(1, len(letters) + 1):
             yield from (", ".join(combination) for combination in combinations(letters, size))

@@ -51,10 +51,8 @@ def factor_of(scale: Scale) -> int | None:
 
 def _points(scale: Scale) -> Sequence[float]:
     """All values of a numeric scale, or as many as a rating question can have."""
-    if isinstance(scale, Likert):
+    if isinstance(scale, Likert | NumberScale):
         return scale.values
-    if isinstance(scale, NumberScale):
-        return [scale.low + n * scale.step for n in range(round((scale.high - scale.low) / scale.step) + 1)]
     return (0, 1) if isinstance(scale, Best) else ()
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from xml.etree import ElementTree as Xml
 
 from triptych.formats.model import JsonObject
@@ -95,12 +96,9 @@ def _stars(question: Control) -> int:
 
 
 def _range(scale: Scale) -> tuple[float, float, float]:
-    if isinstance(scale, NumberScale):
-        return scale.low, scale.high, scale.step
     if isinstance(scale, Likert):
-        gaps = [after - before for before, after in zip(scale.values, scale.values[1:], strict=False)]
-        return scale.values[0], scale.values[-1], min(gaps)
-    return 0, 1, 1
+        return *scale.ends, min(after - before for before, after in pairwise(scale.values))
+    return *scale.ends, scale.step if isinstance(scale, NumberScale) else 1
 
 
 def _tasks(finished: Finished, left_out: Counter[str]) -> Iterator[JsonObject]:

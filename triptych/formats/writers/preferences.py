@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from triptych.formats.writers.model import Finished, FinishedAnnotation, FinishedItem, FinishedRating
 from triptych.rubric.model import Criterion
-from triptych.rubric.scales import Choice, Likert, NumberScale
+from triptych.rubric.scales import Choice
 
 COUNTED = (
     "Includes main annotations (surplus ones, too) by annotators who are not excluded ({kinds}); items that most of "
@@ -65,9 +65,5 @@ def share_of_scale(criterion: Criterion, rating: FinishedRating) -> float | None
         return float(rating.option in positive) if positive else None
     if rating.number is None:
         return None
-    low, high = (0.0, 1.0)
-    if isinstance(scale, Likert):
-        low, high = scale.values[0], scale.values[-1]
-    elif isinstance(scale, NumberScale):
-        low, high = scale.low, scale.high
+    low, high = scale.ends
     return (rating.number - low) / (high - low)
