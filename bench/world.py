@@ -14,7 +14,8 @@ from bench.client import Annotator
 from bench.server import ROOT
 from triptych import settings
 from triptych.annotate import onboarding
-from triptych.formats import ItemDraft, read_items
+from triptych.formats import read_items
+from triptych.formats.model import ItemDraft
 from triptych.people import accounts, joining, logins
 from triptych.rubric.files import load_rubric, shipped_rubrics
 from triptych.rubric.model import Rubric

@@ -15,8 +15,8 @@ from components.shell.choices import choose
 from components.shell.words import read_aloud
 from components.study.import_preview import BLINDING_NOTE, MAX_CHARACTERS
 from triptych.errors import ImportRefused
-from triptych.formats import ItemFile
 from triptych.formats.layout import ITEM_ROLES
+from triptych.formats.model import ItemFile
 from triptych.formats.ratings.model import FinishedRatings
 from triptych.formats.ratings.roles import ROLES, ColumnMapping, Duplicates, read_mapping
 

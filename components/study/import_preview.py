@@ -11,8 +11,8 @@ from components.shell import state
 from components.study.item_findings import item_findings
 from components.study.text_formats import choose_formats
 from components.workbench import workbench
-from triptych.formats import ItemDraft, ItemFile, Problem, TurnDraft
 from triptych.formats.changes import differences
+from triptych.formats.model import ItemDraft, ItemFile, Problem, TurnDraft
 from triptych.formats.ratings.model import FinishedRatings
 from triptych.preview import views
 from triptych.rubric.model import Rubric

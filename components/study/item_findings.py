@@ -9,7 +9,7 @@ import streamlit as st
 from components.shell import state
 from components.shell.uploads import read_once
 from triptych.errors import ImportRefused
-from triptych.formats import ItemFile
+from triptych.formats.model import ItemFile
 from triptych.rubric.model import Rubric
 from triptych.stats.numbers import counted
 from triptych.study.lint import linter

@@ -17,13 +17,15 @@ from components.study.import_preview import column_meanings, problem_lists
 from components.study.study_form import choose_rubric
 from triptych.errors import ImportRefused, InvalidRubric
 from triptych.exchange import import_ratings
-from triptych.formats import MAX_UPLOAD, READERS, ItemFile, Problem, read_items
+from triptych.formats import read_items
+from triptych.formats.model import MAX_UPLOAD, ItemFile, Problem
 from triptych.formats.ratings import ARCHIVE, ENDINGS, read_files
 from triptych.formats.ratings.assemble import Asked, Assembled, assemble
 from triptych.formats.ratings.model import FinishedRatings, RaterKind, in_group
 from triptych.formats.ratings.proposal import MAX_OPTIONS, ProposedCriterion, Use, number_in
 from triptych.formats.ratings.roles import ColumnMapping, Duplicates, RolesNeeded
 from triptych.formats.ratings.sources import RATINGS
+from triptych.formats.readers import READERS
 from triptych.stats.numbers import counted
 
 RATINGS_LIMIT = f"CSV at most {RATINGS.most_bytes // 2**20} MB each, others {MAX_UPLOAD // 2**20}"

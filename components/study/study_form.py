@@ -15,7 +15,10 @@ from components.shell.uploads import content_of, forget_read, read_once, recall_
 from components.shell.words import read_aloud
 from components.study.column_roles import choose_item_roles
 from triptych.errors import ImportRefused, InvalidRubric
-from triptych.formats import MAX_UPLOAD, READERS, ItemFile, ReadOptions, join_files, read_items
+from triptych.formats import read_items
+from triptych.formats.joined import join_files
+from triptych.formats.model import MAX_UPLOAD, ItemFile, ReadOptions
+from triptych.formats.readers import READERS
 from triptych.rubric.files import EMPTY_RUBRIC, parse_rubric, read_shipped
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Access, Round

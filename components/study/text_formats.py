@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from components.shell.choices import choose
-from triptych.formats import ItemDraft
+from triptych.formats.model import ItemDraft
 from triptych.formats.texts.text_format import Field, Format, proposals
 from triptych.stats.numbers import counted
 from triptych.study.settings import Formats

@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from triptych.errors import ImportRefused, NotFound
-from triptych.formats import ReadOptions, read_items
+from triptych.formats import read_items
+from triptych.formats.model import ReadOptions
 from triptych.formats.parquet import guard, reading
 from triptych.formats.ratings import read_files
 from triptych.formats.workbook.reading import read_filled

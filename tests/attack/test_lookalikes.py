@@ -10,7 +10,9 @@ from helpers.studies import SMALL_RUBRIC, add_person, join
 
 from triptych.errors import ImportRefused
 from triptych.exchange.import_ratings import asked_as_proposed, proposed
-from triptych.formats import ItemFile, join_files, read_items
+from triptych.formats import read_items
+from triptych.formats.joined import join_files
+from triptych.formats.model import ItemFile
 from triptych.formats.names import MAX_NAME_CHARACTERS, seen_as
 from triptych.formats.ratings import read_files
 from triptych.formats.ratings.assemble import assemble

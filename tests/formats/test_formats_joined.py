@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from triptych.errors import ImportRefused
-from triptych.formats import ItemFile, ReadOptions, TurnDraft, join_files, read_items
+from triptych.formats import read_items
+from triptych.formats.joined import join_files
+from triptych.formats.model import ItemFile, ReadOptions, TurnDraft
 
 A = b"item_id,context,text\n1,Why?,Because.\n2,Who?,You.\n"
 B = b'{"id": "2", "response": "Me."}\n{"id": "1", "response": "So."}\n'

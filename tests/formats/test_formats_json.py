@@ -9,7 +9,8 @@ import pytest
 from helpers.present import present
 
 from triptych.errors import ImportRefused
-from triptych.formats import ItemFile, Problem, ReadOptions, TurnDraft, json_files, read_items
+from triptych.formats import json_files, read_items
+from triptych.formats.model import ItemFile, Problem, ReadOptions, TurnDraft
 
 CONTEXT = [{"speaker": "User", "text": "I lost my job."}, {"speaker": "Bot", "text": "I am sorry."}]
 ITEM = {"item_id": "d017", "context": CONTEXT, "candidates": {"gpt2": "one", "t5": "two"}}

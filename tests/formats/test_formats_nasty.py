@@ -8,8 +8,9 @@ import pytest
 from helpers.present import present
 
 from triptych.errors import ImportRefused
-from triptych.formats import ItemFile, TurnDraft, read_items
+from triptych.formats import read_items
 from triptych.formats.decode import UnconfirmedEncoding, recoded
+from triptych.formats.model import ItemFile, TurnDraft
 
 NASTY = Path(__file__).parents[1] / "nasty"
 

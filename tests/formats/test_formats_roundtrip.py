@@ -14,8 +14,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from triptych.errors import ImportRefused
-from triptych.formats import ItemDraft, ReadOptions, read_items
+from triptych.formats import read_items
 from triptych.formats.long_csv import FORMULA_STARTS, restore_cell, safe_cell, safe_text, write_csv
+from triptych.formats.model import ItemDraft, ReadOptions
 
 CHARACTERS = st.characters(exclude_categories=("Cs", "Cc"), include_characters="\n\t", exclude_characters="\ufffd")
 TEXT = st.text(CHARACTERS, max_size=40) | st.sampled_from(["=1+1", "'=1", "-", "\t=x", "NA", '"', ",", "a\nb", "@me"])

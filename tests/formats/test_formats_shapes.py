@@ -12,8 +12,9 @@ from helpers.present import present
 
 from triptych.errors import ImportRefused
 from triptych.exchange import import_ratings
-from triptych.formats import ReadOptions, read_items
+from triptych.formats import read_items
 from triptych.formats.layout import ITEM_GROUP
+from triptych.formats.model import ReadOptions
 from triptych.formats.ratings import read_files
 from triptych.formats.ratings.assemble import Assembled, assemble
 from triptych.formats.ratings.model import in_group

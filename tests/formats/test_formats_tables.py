@@ -7,9 +7,9 @@ import pickle
 import pytest
 
 from triptych.errors import ImportRefused
-from triptych.formats import ItemFile, Problem, ReadOptions, TurnDraft, read_items
+from triptych.formats import read_items
 from triptych.formats.changes import differences
-from triptych.formats.model import MAX_PROBLEMS, Findings
+from triptych.formats.model import MAX_PROBLEMS, Findings, ItemFile, Problem, ReadOptions, TurnDraft
 from triptych.formats.ratings.sources import RATINGS
 from triptych.formats.readers import read_source
 

@@ -12,8 +12,8 @@ import openpyxl
 import pytest
 
 from triptych.errors import ImportRefused
-from triptych.formats import ItemFile, Problem, ReadOptions, read_items
-from triptych.formats.model import Findings
+from triptych.formats import read_items
+from triptych.formats.model import Findings, ItemFile, Problem, ReadOptions
 from triptych.formats.ratings.sources import read_clean
 
 HEADER = ["item_id", "context", "cand:a", "cand:b"]

@@ -12,7 +12,8 @@ from helpers import reference_pages
 from helpers.studies import ROOT
 
 from bench import links
-from triptych.formats import ReadOptions, read_items
+from triptych.formats import read_items
+from triptych.formats.model import ReadOptions
 
 SITE = ROOT / "docs" / "site"
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from components.study.study_form import EXAMPLE_ITEMS
-from triptych.formats import ReadOptions, read_items
+from triptych.formats import read_items
+from triptych.formats.model import ReadOptions
 
 
 def test_the_example_of_items_is_read_without_a_problem():

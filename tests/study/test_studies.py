@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from sqlalchemy import func, select
 
 from triptych.errors import Conflict, ImportRefused, InvalidRubric, NotAllowed, NotFound, StudyNotOpen
-from triptych.formats import ReadOptions, read_items
+from triptych.formats import read_items
+from triptych.formats.model import ReadOptions
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
 from triptych.results.progress import overview

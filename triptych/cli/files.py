@@ -11,9 +11,10 @@ from typing import Any
 
 from triptych.cli.output import Reply
 from triptych.errors import ImportRefused, InvalidRubric
-from triptych.formats import ItemFile, ReadOptions, join_files, read_items
+from triptych.formats import read_items
 from triptych.formats.decode import recoded
-from triptych.formats.model import MAX_BYTES
+from triptych.formats.joined import join_files
+from triptych.formats.model import MAX_BYTES, ItemFile, ReadOptions
 from triptych.rubric.files import read_rubric, shipped_rubrics
 from triptych.storage import outputs, working
 

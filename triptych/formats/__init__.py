@@ -1,40 +1,17 @@
 """File readers and writers: bytes to items or ratings, and back. No screen, no database.
 
 A file that cannot be read at all raises ImportRefused; everything else is collected in `ItemFile.problems`,
-and `ItemFile.ok` says whether it may be imported. `readers` knows the formats, `elsewhere` the tasks of other programs,
-`joined` puts files of one system each together.
+and `ItemFile.ok` says whether it may be imported. `readers` knows the formats, `task_files` the tasks of other
+programs, `joined` puts files of one system each together.
 """
 
 from __future__ import annotations
 
 from triptych.formats.items import make_items
-from triptych.formats.joined import join_files
-from triptych.formats.model import (
-    MAX_UPLOAD,
-    CandidateDraft,
-    Findings,
-    ItemDraft,
-    ItemFile,
-    Problem,
-    ReadOptions,
-    TurnDraft,
-)
-from triptych.formats.readers import READERS, read_items_source
+from triptych.formats.model import Findings, ItemFile, ReadOptions
+from triptych.formats.readers import read_items_source
 
 _DEFAULT = ReadOptions()
-
-__all__ = [
-    "MAX_UPLOAD",
-    "READERS",
-    "CandidateDraft",
-    "ItemDraft",
-    "ItemFile",
-    "Problem",
-    "ReadOptions",
-    "TurnDraft",
-    "join_files",
-    "read_items",
-]
 
 
 def read_items(data: bytes, filename: str, options: ReadOptions = _DEFAULT) -> ItemFile:

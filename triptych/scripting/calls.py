@@ -17,7 +17,8 @@ from sqlmodel import Session, select
 
 from triptych import settings
 from triptych.errors import Conflict, ImportRefused, NotAllowed
-from triptych.formats import ItemFile, ReadOptions, read_items
+from triptych.formats import read_items
+from triptych.formats.model import ItemFile, ReadOptions
 from triptych.people import invitations, signing_in
 from triptych.people.tokens import Scope
 from triptych.rubric.files import parse_rubric, shipped_rubrics
