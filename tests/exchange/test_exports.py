@@ -31,7 +31,7 @@ from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
 from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
 from triptych.formats.writers import FORMATS, task
 from triptych.formats.writers.codebook import COLUMNS
-from triptych.formats.writers.model import EVERYTHING, ExportOptions, FinishedCandidate, FinishedTurn
+from triptych.formats.writers.model import EVERYTHING, ExportOptions, FinishedCandidate
 from triptych.formats.writers.tables import ANNOTATIONS_HEADER, ITEMS_HEADER
 from triptych.people import accounts, joining, roster
 from triptych.privacy import withdrawal
@@ -466,7 +466,7 @@ def test_argilla_users_are_uuids_listed_in_a_file(filled):
 # Dialogues as one text, offsets
 
 
-TURNS = st.lists(st.builds(FinishedTurn, st.text(max_size=5), st.text(min_size=1, max_size=8)), min_size=1, max_size=4)
+TURNS = st.lists(st.builds(TurnDraft, st.text(max_size=5), st.text(min_size=1, max_size=8)), min_size=1, max_size=4)
 
 
 @given(turns=TURNS, data=st.data())

@@ -23,9 +23,10 @@ from triptych.archive.content import (
     content_of,
 )
 from triptych.errors import NotAllowed
+from triptych.formats.writers import task
 from triptych.formats.writers.codebook import COLUMNS, codebook
-from triptych.formats.writers.model import ExportOptions, File, FinishedAnnotation, FinishedItem, FinishedTurn
-from triptych.formats.writers.tables import as_cells, item_rows, spoken
+from triptych.formats.writers.model import ExportOptions, File, FinishedAnnotation, FinishedItem
+from triptych.formats.writers.tables import as_cells, item_rows
 from triptych.formats.writers.writing import as_json, csv_file, json_file
 from triptych.reports import data, html
 from triptych.reports import tables as printed
@@ -271,16 +272,12 @@ def _item(parts: _Parts, item: FinishedItem, texts: Sequence[FreeText], titles: 
 
 
 def _passages(item: FinishedItem) -> Iterator[TitledText]:
-    if item.context or item.turns:
-        yield TitledText("Context", "\n\n".join(filter(None, (item.context, _dialogue(item.turns)))))
+    if context := task.context(item)[0]:
+        yield TitledText("Context", context)
     for title, text in item.extra_texts.items():
         yield TitledText(title, text if isinstance(text, str) else as_json(text))
     for candidate in item.candidates:
-        yield TitledText(candidate.system, candidate.text or _dialogue(candidate.turns))
-
-
-def _dialogue(turns: Sequence[FinishedTurn]) -> str:
-    return "\n".join(f"{turn['speaker']}: {turn['text']}" for turn in spoken(turns) or ())
+        yield TitledText(candidate.system, task.flat(candidate)[0])
 
 
 def _ratings(works: Sequence[FinishedAnnotation], titles: Mapping[str, str]) -> Iterator[Table]:

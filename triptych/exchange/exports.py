@@ -18,6 +18,7 @@ from sqlmodel import Session
 
 from triptych.errors import NotAllowed, NotFound
 from triptych.exchange.underway import Underway
+from triptych.formats.model import TurnDraft
 from triptych.formats.writers import FORMATS
 from triptych.formats.writers.codebook import documents
 from triptych.formats.writers.model import (
@@ -29,7 +30,6 @@ from triptych.formats.writers.model import (
     FinishedItem,
     FinishedRating,
     FinishedSlot,
-    FinishedTurn,
     Selection,
 )
 from triptych.formats.writers.writing import zipped
@@ -232,8 +232,8 @@ def _candidate(row: Any, names: dict[int, str], titles: dict[str, str]) -> Finis
     return FinishedCandidate(names[row.blind_code], row.text, _turns(row.turns or (), titles))
 
 
-def _turns(spoken: Iterable[Any], titles: dict[str, str]) -> tuple[FinishedTurn, ...]:
-    return tuple(FinishedTurn(titles.get(speaker, speaker), text) for speaker, text in spoken)
+def _turns(spoken: Iterable[Any], titles: dict[str, str]) -> tuple[TurnDraft, ...]:
+    return tuple(TurnDraft(titles.get(speaker, speaker), text) for speaker, text in spoken)
 
 
 def _annotations(selection: Selection, leads: frozenset[str]) -> Select[*tuple[Any, ...]]:

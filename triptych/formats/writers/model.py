@@ -10,15 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from triptych.formats.long_csv import Cell
-from triptych.formats.model import JsonObject
+from triptych.formats.model import JsonObject, TurnDraft
 from triptych.rubric.model import Criterion, Rubric
 from triptych.storage.models import RATED
-
-
-@dataclass(frozen=True)
-class FinishedTurn:
-    speaker: str
-    text: str
 
 
 @dataclass(frozen=True)
@@ -101,7 +95,7 @@ class FinishedAnnotation:
 class FinishedCandidate:
     system: str
     text: str | None
-    turns: tuple[FinishedTurn, ...]
+    turns: tuple[TurnDraft, ...]
 
 
 @dataclass(frozen=True)
@@ -111,7 +105,7 @@ class FinishedItem:
     item_id: str
     purpose: str
     context: str
-    turns: tuple[FinishedTurn, ...]
+    turns: tuple[TurnDraft, ...]
     meta: JsonObject
     extra_texts: JsonObject
     retired: bool

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from triptych.formats.long_csv import Cell
+from triptych.formats.model import TurnDraft
 from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
 from triptych.formats.writers.model import (
     EVERYTHING,
@@ -20,7 +21,6 @@ from triptych.formats.writers.model import (
     FinishedAnnotation,
     FinishedCandidate,
     FinishedItem,
-    FinishedTurn,
 )
 from triptych.formats.writers.writing import as_json, csv_file, jsonl_file, parquet_file
 
@@ -131,7 +131,7 @@ def annotation_rows(finished: Finished) -> Iterator[list[Cell]]:
             yield [cell(item, annotation) for cell in ANNOTATIONS.values()]
 
 
-def spoken(turns: Sequence[FinishedTurn]) -> list[dict[str, str]] | None:
+def spoken(turns: Sequence[TurnDraft]) -> list[dict[str, str]] | None:
     return [{"speaker": turn.speaker, "text": turn.text} for turn in turns] or None
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from triptych.formats.model import TurnDraft
 from triptych.formats.writers.model import (
     MAIN_WORK,
     Finished,
@@ -20,7 +21,6 @@ from triptych.formats.writers.model import (
     FinishedHighlight,
     FinishedItem,
     FinishedRating,
-    FinishedTurn,
     Selection,
 )
 from triptych.rubric.answers import LETTERS
@@ -180,7 +180,7 @@ def flat(candidate: FinishedCandidate) -> tuple[str, list[int]]:
     return joined(candidate.turns) if candidate.turns else (candidate.text or "", [])
 
 
-def joined(turns: Sequence[FinishedTurn]) -> tuple[str, list[int]]:
+def joined(turns: Sequence[TurnDraft]) -> tuple[str, list[int]]:
     """Turns as lines `speaker: text`, and the offset of each turn's text."""
     starts, lines, length = [], [], 0
     for turn in turns:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from itertools import combinations
 from statistics import fmean
 
-from triptych.formats.model import JsonObject
+from triptych.formats.model import JsonObject, TurnDraft
 from triptych.formats.writers import preferences
 from triptych.formats.writers.model import (
     MAIN_WORK,
@@ -24,7 +24,6 @@ from triptych.formats.writers.model import (
     FinishedAnnotation,
     FinishedCandidate,
     FinishedItem,
-    FinishedTurn,
 )
 from triptych.formats.writers.writing import jsonl_file
 from triptych.rubric.model import Criterion
@@ -160,5 +159,5 @@ def _completion(
     return _messages(candidate.turns, (item.turns or candidate.turns[:1])[-1].speaker)
 
 
-def _messages(turns: tuple[FinishedTurn, ...], user: str) -> list[dict[str, str]]:
+def _messages(turns: tuple[TurnDraft, ...], user: str) -> list[dict[str, str]]:
     return [{"role": "user" if turn.speaker == user else "assistant", "content": turn.text} for turn in turns]
