@@ -17,6 +17,7 @@ from triptych.participants.participant import Participant, Phase
 from triptych.results.pay import money
 
 FLAGGED, EVERYBODY = "Flagged", "Everybody"
+FLAGS = "Flags, and why"
 STATES = (*Phase, FLAGGED)
 # columns that are left out if nobody has a value
 OPTIONAL = ("Name", "Group", "E-mail", "Panel id", "Pay due", "Consent", "Link until")
@@ -70,7 +71,7 @@ def table(people: Sequence[Participant], slug: str, asks_consent: bool) -> list[
         column_config={
             "Progress": PROGRESS,
             "Last seen": st.column_config.DatetimeColumn("Last seen", format="D MMM, HH:mm", timezone=str(zone)),
-            "Flags, and why": st.column_config.TextColumn(width="large"),
+            FLAGS: st.column_config.TextColumn(width="large" if {*columns[FLAGS]} != {NONE} else None),
             "Pay due": st.column_config.TextColumn(help=DUE_NOTE),
         },
     )
@@ -102,7 +103,7 @@ def _columns(people: Sequence[Participant], zone: ZoneInfo) -> dict[str, Sequenc
         "Name": [member.name or "" for member in members],
         "Group": [person.group for person in people],
         "State": [person.state for person in people],
-        "Flags, and why": [" ".join(filter(None, (person.why, *person.flags))) or NONE for person in people],
+        FLAGS: [" ".join(filter(None, (person.why, *person.flags))) or NONE for person in people],
         "Progress": [round(100 * person.done / person.total) if person.total else 0 for person in people],
         "Done": [_done(person) for person in people],
         "Pace": [_minutes(person.seconds) for person in people],
