@@ -15,7 +15,6 @@ import posixpath
 import re
 import zipfile
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from xml.etree.ElementTree import ParseError
 
@@ -106,7 +105,7 @@ def survey(members: Members) -> list[SheetSurvey]:
     Raises ImportRefused for more than 100,000 cells, cells too far apart, or one long text shown in many cells.
     """
     cells = shown = area = 0
-    with _in_words():
+    try:
         if any(b"\0" in content for content in members.values()):
             raise ValueError("XML in UTF-16, in which the reader of the cells sees other elements")
         lengths = _lengths_of_texts(members.part("xl/sharedStrings.xml"))
@@ -123,6 +122,10 @@ def survey(members: Members) -> list[SheetSurvey]:
                         "Save the sheet as CSV UTF-8, it may be longer."
                     )
             area += sheet.area
+    except DefusedXmlException as error:
+        raise ImportRefused("The workbook defines XML entities, which Excel never does.") from error
+    except (ParseError, ValueError, LookupError) as error:
+        raise ImportRefused("The workbook is damaged: its XML cannot be read.") from error
     if shown > MAX_TEXT:
         raise ImportRefused("The workbook repeats long texts to more than 64 MB. Save the sheet as CSV UTF-8 instead.")
     if all(sheet.hidden for sheet in named):
@@ -150,16 +153,6 @@ def _percent_styles(content: bytes) -> set[str]:
     }
     looks = enumerate(styles.findall(".//{*}cellXfs/{*}xf"))
     return {str(number) for number, look in looks if look.get("numFmtId") in percent_formats}
-
-
-@contextmanager
-def _in_words() -> Iterator[None]:
-    try:
-        yield
-    except DefusedXmlException as error:
-        raise ImportRefused("The workbook defines XML entities, which Excel never does.") from error
-    except (ParseError, ValueError, LookupError) as error:
-        raise ImportRefused("The workbook is damaged: its XML cannot be read.") from error
 
 
 def _sheet_paths(members: Members) -> dict[SheetSurvey, str]:
