@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from triptych.formats.layout import simple
-from triptych.formats.model import MAX_BYTES, Contents, Findings, Json, JsonObject, ReadOptions, Record, Source
+from triptych.formats.model import MAX_BYTES, Contents, Findings, Json, ReadOptions, Record, Source
 from triptych.formats.ratings.model import MAX_RATINGS
 from triptych.formats.readers import read_source
 from triptych.formats.values import clean
@@ -39,7 +40,7 @@ def read_clean(data: bytes, filename: str, findings: Findings, contents: Content
 
 
 def _cleaned_record(record: Record, findings: Findings) -> Record:
-    values = _cleaned_object(record.values, findings, record.row, None)
+    values: Any = _cleaned(record.values, findings, record.row, None)
     return record if values == record.values else Record(record.row, values)  # a million copies would fill the memory
 
 
@@ -50,10 +51,6 @@ def _cleaned(value: Json, findings: Findings, row: int, column: str | None) -> J
     if isinstance(value, list):
         return [_cleaned(inside, findings, row, column) for inside in value]
     if isinstance(value, dict):
-        return _cleaned_object(value, findings, row, column)
+        names = {clean(name, findings, row, column): inside for name, inside in value.items()}
+        return {name: _cleaned(inside, findings, row, column or name) for name, inside in names.items()}
     return value
-
-
-def _cleaned_object(value: JsonObject, findings: Findings, row: int, column: str | None) -> JsonObject:
-    names = {clean(name, findings, row, column): inside for name, inside in value.items()}
-    return {name: _cleaned(inside, findings, row, column or name) for name, inside in names.items()}
