@@ -54,13 +54,8 @@ class PotatoProject:
         fields = self.fields.get(item)
         return fields.of_span(scheme, to) if fields and fields.systems else (True, UNKNOWN_SYSTEM)
 
-    def place(self, item: str, scheme: str, to: str = "") -> tuple[str, str | None]:
-        """(criterion, system) of a scheme."""
-        fields = self.fields.get(item)
-        return fields.place(scheme, to) if fields and fields.systems else (scheme, UNKNOWN_SYSTEM)
 
-
-UNKNOWN = PotatoProject()
+UNKNOWN, NO_FIELDS = PotatoProject(), Fields("", {}, {})
 
 
 def fits(columns: frozenset[str]) -> bool:
@@ -212,7 +207,7 @@ def _pairs(unit: Unit, pairs: list[Json], into: Gathering) -> Iterator[tuple[Jso
 
 def _scheme(unit: Unit, scheme: str, answer: Json, project: PotatoProject, into: Gathering) -> None:
     """The answers to one scheme: labels that are set, a single named value, or several questions."""
-    criterion, system = project.place(unit.item, scheme)
+    criterion, system = project.fields.get(unit.item, NO_FIELDS).place(scheme)
     unit = replace(unit, system=system)
     if not isinstance(answer, dict):
         into.rate(unit, criterion, answer)
