@@ -344,8 +344,6 @@ def _candidates(reading: Reading, raws: Sequence[RawCandidate]) -> tuple[Candida
 
 def _draft(reading: Reading, raw: RawCandidate, system: str) -> CandidateDraft:
     content = _content(reading, raw.value, raw.row, raw.column, null_is=f"the candidate of system '{system}' ")
-    if content is None:
-        return CandidateDraft(system, None)
     if not isinstance(content, str):
         return CandidateDraft(system, None, content)
     if VALUE_ALONE.fullmatch(content.strip()):

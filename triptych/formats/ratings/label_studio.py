@@ -18,7 +18,7 @@ from triptych.formats.values import json_in
 
 CANCELLED = "{n} cancelled annotation(s) are left out."
 OF_REGION = "{n} answer(s) about one highlighted passage are left out: a rating is about a whole response."
-SINGLE = {"rating": "rating", "number": "number", "choices": "choices", "datetime": "datetime"}
+SINGLE = ("rating", "number", "choices", "datetime")  # types of results that name their value like themselves
 
 
 OWN = {
@@ -102,7 +102,7 @@ def _result(unit: Unit, control: str, result: JsonObject, of_span: tuple[bool, s
     if kind in SINGLE and "start" in value:
         into.findings.tally(OF_REGION)
     elif kind in SINGLE:
-        answer = value.get(SINGLE[kind])
+        answer = value.get(kind)
         into.rate(unit, control, answer[0] if isinstance(answer, list) and len(answer) == 1 else answer)
     elif kind == "textarea":
         into.note(unit, control, value.get("text"))
