@@ -2,9 +2,18 @@
 
 const FLUSH_WAIT_MS = 4000; // for the workbench to send unacknowledged data
 const RUBRIC = "triptych-rubric-"; // keys in sessionStorage; the pseudonym follows
-/** Tells the other tabs of this browser of a sign-out. */
-const signOuts = new BroadcastChannel(`triptych-sign-out ${new URL(".", document.baseURI).href}`);
-signOuts.onmessage = () => dropRubrics(() => true);
+const SIGNED_OUT = "signed out";
+/** Tells the other tabs of this browser that its login ended: by a sign-out, or as somebody signed in (sign_in.js). */
+const endedLogins = new BroadcastChannel(`triptych-login ${new URL(".", document.baseURI).href}`);
+/** The account menu on this page. @type {HTMLElement | undefined} */
+let menu;
+
+// Streamlit connects a tab again without a run: the page would stay, for the next person to go on in this one's name.
+// A page that signs somebody in has no menu, and opens another page itself.
+endedLogins.onmessage = (/** @type {MessageEvent} */ event) => {
+  if (event.data === SIGNED_OUT) dropRubrics(() => true);
+  if (menu?.isConnected) location.reload();
+};
 
 /** If storage is forbidden, nothing was stored. @param {() => void} change */
 function ifAllowed(change) {
@@ -55,7 +64,7 @@ async function signOut(button, words) {
     if (!answer.ok || !(await answer.json()).message) throw new Error(String(answer.status));
     drafts.forEach((key) => localStorage.removeItem(key));
     ifAllowed(() => sessionStorage.clear());
-    signOuts.postMessage("signed out");
+    endedLogins.postMessage(SIGNED_OUT);
     window.dispatchEvent(new CustomEvent("triptych:signed-out"));
     location.replace(new URL(".", document.baseURI).href);
   } catch {
@@ -75,6 +84,7 @@ export default function ({ data, parentElement }) {
   const name = /** @type {HTMLElement} */ (parentElement.querySelector(".triptych-account-name"));
   const button = /** @type {HTMLButtonElement} */ (parentElement.querySelector(".triptych-account-out"));
   dropRubrics((key) => !key.startsWith(`${RUBRIC}${data.pseudonym}-`)); // of who was signed in in this tab before
+  menu = name;
   name.textContent = data.pseudonym;
   button.textContent = data.out;
   button.parentElement?.setAttribute("aria-label", data.group);

@@ -15,7 +15,12 @@ async function post(ticket, words) {
     headers: { "X-Triptych": "1", "X-Triptych-Ticket": ticket, "Accept-Language": document.documentElement.lang },
     credentials: "same-origin",
   });
-  if (answer.ok) return navigator.cookieEnabled ? null : words.noCookies;
+  if (answer.ok && navigator.cookieEnabled) {
+    // a login before this one has ended, so its tabs leave its pages (account.js)
+    new BroadcastChannel(`triptych-login ${new URL(".", document.baseURI).href}`).postMessage("signed in");
+    return null;
+  }
+  if (answer.ok) return words.noCookies;
   const body = await answer.json().catch(() => ({}));
   return body.message ?? words.failed;
 }

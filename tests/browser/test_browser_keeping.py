@@ -12,6 +12,7 @@ from helpers.present import present
 from helpers.studies import add_person, join, open_study
 from sqlmodel import select
 
+from triptych.people import links, logins
 from triptych.storage.models import Assignment, Highlight, Rating, Submission
 from triptych.study import lifecycle
 
@@ -281,13 +282,33 @@ def test_the_next_person_on_a_computer_sees_no_old_draft(app, page, context, ann
     assert present(stored(app, name).draft)["ratings"]["A"]["fluency"] == 3
 
 
-def test_signing_out_in_one_tab_stops_the_other(app, page, context):
-    radio(page, "A:fluency", 3).check()
-    is_saved(page)
+def test_signing_out_in_one_tab_closes_the_others(app, page, context):
+    """The item stayed: what the next person answered there was stored as the earlier one's, when they came back."""
     other = context.new_page()
     other.goto(app.url)
     browser.sign_out(other)
-    expect(other.get_by_role("tab", name="Take part")).to_be_visible()
+    expect(page.get_by_role("tab", name="Take part")).to_be_visible()
+    expect(page.locator(".tw")).to_have_count(0)
+
+
+def test_another_persons_link_closes_the_tabs_before(app, page, context, annotator):
+    ben = annotator("Ben")
+    with app.writing() as session:
+        secret = links.issue_link(session, lifecycle.by_slug(session, SLUG), ben)
+    other = context.new_page()
+    other.goto(f"{app.url}/?join={secret}")
+    name = token(page)
+    other.get_by_role("button", name="Open it as the person it was made for").click()
+    other.wait_for_selector(browser.WORKBENCH)
+    expect(page.locator(".tw")).not_to_have_attribute("data-token", name)
+    assert token(page) == token(other)
+
+
+def test_answers_after_a_login_ended_stay_on_the_computer(app, page, context):
+    radio(page, "A:fluency", 3).check()
+    is_saved(page)
+    with app.writing() as session:
+        logins.end_logins(session, stored(app, token(page)).person_id)
     radio(page, "B:fluency", 1).check()
     expect(page.locator(".tw-notices")).to_contain_text("You are signed out")
     expect(saved(page)).to_have_attribute("data-state", "waiting")
