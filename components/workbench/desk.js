@@ -70,6 +70,7 @@ export function createDesk({ post, show, leave }) {
     async act(action) {
       if (action.kind === "stop") return view.routes.act === "" ? warn(_(PREVIEW)) : leave("stop");
       last = action;
+      if (action.kind === "stay") return; // sends nothing: an answer to the action before is not awaited any more
       const reply = await post(JSON.stringify({ action, showing })).catch(() => ({ status: 0, answer: null }));
       // a repeated submission may be answered twice, the second time after a later item has appeared
       const { token, version } = view.work;

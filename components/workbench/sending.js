@@ -223,9 +223,10 @@ export function createSending({
     setBusy(false);
   }
 
-  /** The annotator continues editing: the action is no longer repeated. */
+  /** The annotator continues editing: the action is not repeated, and a late answer to it opens no other item. */
   function release() {
     end();
+    trigger({ kind: "stay" });
     item().drafts.resume();
     syncAll();
   }

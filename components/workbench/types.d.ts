@@ -215,6 +215,7 @@ export type Action =
   | { kind: "back" | "forward" | "continue"; assignment: string; version?: undefined; submission?: undefined }
   | { kind: "open"; assignment: string; item: string; version?: undefined; submission?: undefined }
   | { kind: "next_response"; assignment: string; version?: undefined; submission?: undefined; answers: Draft }
+  | { kind: "stay"; assignment?: undefined; version?: undefined; submission?: undefined }
   | { kind: "stop" };
 
 /** The parts of the routes' answers that the workbench reads. */

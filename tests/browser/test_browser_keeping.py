@@ -221,6 +221,31 @@ def test_a_submit_refused_for_another_tab_can_continue_here(app, page, context):
     assert (done.state, present(done.draft)["ratings"]["A"]["fluency"]) == ("submitted", 3)
 
 
+def test_a_late_answer_opens_no_other_item(app, chromium, annotator):
+    """The next item came, with "Saved": what was changed meanwhile stayed on this computer without a message."""
+    context = chromium.new_context(viewport=browser.SIZE)
+    page = browser.signed_in(context, app, annotator()).new_page()
+    page.clock.install()
+    name, held = browser.open_workbench(page, app, SLUG), list[Any]()
+    browser.answer_all(page)
+    is_saved(page)
+    for path in (ACT, DRAFT):
+        page.route(path, lambda route: held.append(route))
+    page.locator("[data-tw-submit]").click()
+    page.clock.fast_forward(11_000)
+    page.get_by_role("button", name="Continue editing").click()
+    radio(page, "A:fluency", 3).check()
+    with page.expect_response(ACT):
+        for route in held:
+            route.continue_()
+        page.unroute_all()
+    expect(page.locator(".tw-notices")).to_contain_text("This item was submitted before")
+    assert token(page) == name
+    expect(radio(page, "A:fluency", 3)).to_be_checked()
+    assert (stored(app, name).version, count(app, Submission, name)) == (2, 1)
+    context.close()
+
+
 def test_the_last_item_can_be_changed_after_the_end(app, page):
     all_done = page.get_by_role("heading", name="All done")
     for _ in range(4):

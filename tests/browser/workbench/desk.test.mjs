@@ -56,6 +56,16 @@ test("the last submission is acknowledged before the annotator leaves", async ()
   assert.deepEqual(left, ["nothing"]);
 });
 
+test("a late answer is ignored once the annotator has continued editing", async () => {
+  let late;
+  const { desk, shown, asked } = deskWith(new Promise((resolve) => { late = resolve; }));
+  const first = desk.act(submit);
+  await desk.act({ kind: "stay" });
+  late({ status: 200, answer: { showing: null, view: seen("t-2") } });
+  await first;
+  assert.deepEqual([shown, asked.length], [[], 1]);
+});
+
 test("a second answer to a repeated submission is ignored", async () => {
   let late;
   const { desk, shown } = deskWith(
