@@ -27,13 +27,13 @@ def rebuilt(path: Path, target: Path, change: Mapping[str, bytes]) -> None:
             new.writestr(name, change.get(name.rpartition("/")[2], old.read(name)))
 
 
-def with_event(packed: Path, folder: Path, kind: EventKind, new: Any) -> Path:
+def with_event(packed: Path, folder: Path, kind: EventKind, new: Any, old: Any = None) -> Path:
     """The capsule after somebody added an event to its log, and wrote the new hashes into its manifest."""
 
     def add(session: Session, study: Study) -> None:
         work = session.scalars(select(Assignment.id)).first()
         about = work if kind == EventKind.check_answered_again else None
-        events.record(session, study.id, kind, "L-1", assignment_id=about, new=new)
+        events.record(session, study.id, kind, "L-1", assignment_id=about, old=old, new=new)
 
     return _resealed(with_sql(packed, folder, ""), folder, add)
 

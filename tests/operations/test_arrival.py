@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from helpers.busy import come_in, make_busy
 from helpers.capsules import rebuilt, with_arrivals, with_event, with_log, with_sql
+from helpers.present import present
 from helpers.ratings import submit
 from helpers.ratings_import import read
 from helpers.replaced_statements import CANCELLED, TERMINATED, replaced
@@ -37,7 +38,7 @@ from triptych.results.study_analysis import StudyAnalysis
 from triptych.storage import database, events
 from triptych.storage.database import reading, writing
 from triptych.storage.events import EventKind
-from triptych.storage.models import Comment, Event, Login, Membership, Person, Role, Study, StudyState
+from triptych.storage.models import Comment, Event, EventDetail, Login, Membership, Person, Role, Study, StudyState
 from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study import copies, lifecycle
 from triptych.study.duplicate import duplicate
@@ -284,6 +285,10 @@ ODD_VALUES = [
     (EventKind.study_archived, {}),
     (EventKind.study_archived, {"folder": 5, "sha256": []}),
     (EventKind.results_opened, [1]),
+    (EventKind.results_opened, {"planned": "6", "annotations": 1}),
+    (EventKind.ratings_imported, {"joined": [], "left_out": {"first": "1"}}),
+    (EventKind.ratings_imported, {"joined": [], "excluded": [["P-1"]]}),
+    (EventKind.consented, {"version": []}),
     (EventKind.study_copied, {"originals": [5]}),
     (EventKind.study_copied, {"from": {}}),
     (EventKind.study_open, {"repeats": {"launched": "1", "opened": 0, "unknown": 0}}),
@@ -297,11 +302,28 @@ ODD_VALUES = [
 
 @pytest.mark.parametrize(("kind", "new"), ODD_VALUES)
 def test_a_log_with_values_that_stop_an_erasure_is_refused(journey, tmp_path, ready_sqlite, kind, new):
-    """Hashes and rows are right; lists of work, and of copies to delete, would end in an error for good."""
+    """Hashes and rows are right; results, exports, or lists of copies to delete, would end in an error for good."""
     fresh = home(tmp_path / "fresh.db", ready_sqlite)
     lead = lead_of(fresh, "Dr Fresh")
     with pytest.raises(ImportRefused, match="cannot belong to a study"):
         capsule.import_study(with_event(journey.file, tmp_path, kind, new), fresh, lead)
+    fresh.dispose()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [({}, {"retired": 5}), ({}, {"reason": None}), ({"plan": [5]}, {}), ({"consent": {"after_withdrawal": "x"}}, {})],
+)
+def test_an_amendment_with_values_that_no_program_wrote_is_refused(journey, tmp_path, ready_sqlite, old, new):
+    fresh = home(tmp_path / "fresh.db", ready_sqlite)
+    lead = lead_of(fresh, "Dr Fresh")
+    amended = Event.kind == EventKind.design_amended
+    with reading(journey.first) as session:
+        query = select(EventDetail.new).join(Event, Event.id == EventDetail.event_id).where(amended)
+        sealed = session.scalars(query.order_by(Event.number.desc())).first()
+    forged = with_event(journey.file, tmp_path, EventKind.design_amended, {**present(sealed), **new}, old)
+    with pytest.raises(ImportRefused, match="cannot belong to a study"):
+        capsule.import_study(forged, fresh, lead)
     fresh.dispose()
 
 

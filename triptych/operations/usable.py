@@ -13,7 +13,7 @@ from math import isfinite
 from types import UnionType
 from typing import Annotated, Any
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from sqlalchemy import JSON, Column, String, and_, func, or_, select, type_coerce
 from sqlmodel import Session
 
@@ -44,12 +44,50 @@ from triptych.study import contents, lifecycle
 from triptych.study.copies import EarlierRuns
 from triptych.study.heds_answers import LONGEST
 from triptych.study.heds_questions import BY_NUMBER
-from triptych.study.settings import settings_of
+from triptych.study.settings import Consent, EntryRules, Pay, settings_of
 
 LARGEST_INTEGER = 2**31 - 1  # that a column of PostgreSQL stores
 MAX_ARRIVALS, LONGEST_ARRIVALS = 20, 2**20  # times, and characters with all renamed people
 UNIT, ARRANGED, REASONS = TypeAdapter(MarkUnit | None), TypeAdapter(list[Arrangement]), TypeAdapter(list[list[str]])
 SHEET = TypeAdapter(dict[str, tuple[list[int], Annotated[str, Field(max_length=LONGEST)]]])
+
+
+class _Logged(BaseModel):
+    """Values of an event that results, reports, exports or erasures read; others are only printed in the log."""
+
+    model_config = ConfigDict(strict=True)
+
+
+class _Import(_Logged):
+    excluded: list[str] = []
+    left_out: dict[str, int] = {}
+
+
+class _Agreement(_Logged):
+    version: str | None = None
+
+
+class _Look(_Logged):
+    annotations: int = 0
+    planned: int = 0
+
+
+class _Amendment(BaseModel):
+    reason: str = ""
+    design_hash: str = ""
+    retired: list[str] = []
+    plan: dict[str, Any] | None = None
+    consent: Consent | None = None
+    entry: EntryRules | None = None
+    pay: Pay | None = None
+
+
+READ_LATER: dict[str, type[BaseModel]] = {
+    EventKind.ratings_imported: _Import,
+    EventKind.consented: _Agreement,
+    EventKind.results_opened: _Look,
+    EventKind.design_amended: _Amendment,
+}
 UNUSABLE = (ValidationError, InvalidRubric, LookupError, ValueError, TypeError, AttributeError)
 
 
@@ -184,6 +222,9 @@ def _refuse_odd_values(kind: str, old: Any, new: Any) -> None:
     """Raises one of UNUSABLE for values of an event that `verify` does not play back, but pages and erasures read."""
     if not isinstance(old, dict) or not isinstance(new, dict):
         raise TypeError(f"the values of the event {kind!r:.40}")
+    if kind in READ_LATER:
+        for side in (old, new):
+            READ_LATER[kind].model_validate(side)
     if kind == EventKind.study_archived and not (isinstance(new["folder"], str) and isinstance(new["sha256"], str)):
         raise TypeError("the values of an archive")
     if kind == EventKind.study_copied:

@@ -83,7 +83,8 @@ def planned_of(session: Session, study: Study) -> Planned:
     excluded = _excluded(until_closed, imports) if closed else frozenset()
     then = _values(session, study, [event.number for event in until_closed if _is_look(event)])
     complete = _complete(session, until_closed, then, places)
-    extended = any(0 < seen.get("planned", 0) <= min(seen["annotations"], places - 1) for seen in then.values())
+    seen = [(look.get("planned", 0), look.get("annotations", 0)) for look in then.values()]
+    extended = any(0 < planned <= min(filled, places - 1) for planned, filled in seen)
     left_out = frozenset(retired) - late
     return Planned(places, left_out, frozenset(looks), closed, imported, excluded, complete, dropped, extended)
 
