@@ -253,6 +253,25 @@ def test_work_excluded_before_the_closing_fills_no_plan(half_done):
     assert (collected(session, study).filled, collected(session, study).interim) == (4, True)
 
 
+@pytest.mark.parametrize("looked", [False, True])
+def test_ratings_deleted_after_the_closing_end_no_collection(half_done, looked):
+    """A withdrawal made a complete study one that was closed early, with a stricter bound."""
+    session, study, lead, people = half_done
+    study.settings = stored(changed(study, consent=Consent(after_withdrawal="delete")))
+    rate_all(session, study, people[1])
+    if looked:
+        log_look(session, study, 8, 8, lead.pseudonym)
+    lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
+    log_look(session, study, 8, 8, lead.pseudonym)
+
+    withdrawal.withdraw(session, study, people[1].pseudonym, lead.pseudonym)
+
+    numbers = collected(session, study)
+    assert (numbers.filled, numbers.planned, numbers.bound, numbers.sentence) == (8, 8, CLEAR, "")
+    lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
+    assert collected(session, study).filled == 4
+
+
 def test_items_taken_out_of_a_closed_study_stay_planned(half_done):
     session, study, lead, _ = half_done
     lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)

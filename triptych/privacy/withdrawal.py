@@ -7,6 +7,8 @@ are free again.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlalchemy import delete, select, update
 from sqlmodel import Session
 
@@ -24,6 +26,7 @@ from triptych.storage.models import (
     Event,
     EventDetail,
     Highlight,
+    Item,
     Kind,
     Membership,
     Person,
@@ -65,7 +68,9 @@ def withdraw(session: Session, study: Study, pseudonym: str, actor: str) -> str:
     scrub.forget_words(session, study, person)
     if scrub.is_done_here(session, person):
         scrub.forget_identity(session, person)
-    new = {"ratings": promised}
+    new: dict[str, str | int] = {"ratings": promised}
+    if promised == "delete" and study.state == StudyState.closed:
+        new["filled_places"] = _planned_among(session, study, finished)  # these were in: collection stays over
     events.record(session, study.id, EventKind.withdrew, actor, subject=pseudonym, new=new)
     return promised
 
@@ -127,6 +132,12 @@ def _give_up_finished(session: Session, study: Study, membership: Membership) ->
     for assignment_id, _ in finished:
         exclusions.settle(session, assignment_id, AssignmentState.surplus)
     return [item_id for _, item_id in finished] if membership.excluded_at is None else []
+
+
+def _planned_among(session: Session, study: Study, items: Sequence[int]) -> int:
+    """How many of these places are of items that were not taken out of the study."""
+    retired = {*session.scalars(select(Item.id).where(Item.study_id == study.id, Item.retired))}
+    return sum(item not in retired for item in items)
 
 
 def _delete_work(session: Session, study: Study, membership: Membership, pseudonym: str) -> None:

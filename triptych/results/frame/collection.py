@@ -42,7 +42,8 @@ class Planned:
     in. looks: (day, pseudonym) of everybody who opened results before the study was closed, or until now. imported: the
     ratings came from elsewhere, without a plan. excluded: who was excluded when the study was closed. complete: those
     of the looks at which all places were filled, and since when the same annotators count. extended: whether a look
-    came when all places were filled that there were at the time, and there are more now.
+    came when all places were filled that there were at the time, and there are more now. departed: places filled when
+    the study was closed whose ratings were deleted since, with their annotators' withdrawal.
     """
 
     places: int = 0
@@ -54,13 +55,14 @@ class Planned:
     complete: frozenset[tuple[str, str]] = frozenset()
     dropped: int = 0
     extended: bool = False
+    departed: int = 0
 
 
 def planned_of(session: Session, study: Study) -> Planned:
     """The planned collection of a study.
 
     Takes four short statements; one more if results were opened, one if somebody was excluded, two if items were taken
-    out, and one to three in a closed study.
+    out, and one to four in a closed study.
     """
     history = _history(session, study)
     closed = study.state == StudyState.closed
@@ -86,7 +88,10 @@ def planned_of(session: Session, study: Study) -> Planned:
     seen = [(look.get("planned", 0), look.get("annotations", 0)) for look in then.values()]
     extended = any(0 < planned <= min(filled, places - 1) for planned, filled in seen)
     left_out = frozenset(retired) - late
-    return Planned(places, left_out, frozenset(looks), closed, imported, excluded, complete, dropped, extended)
+    departed = _departed(session, study, history[len(until_closed) :])
+    return Planned(
+        places, left_out, frozenset(looks), closed, imported, excluded, complete, dropped, extended, departed
+    )
 
 
 def _is_look(event: Row[Any]) -> bool:
@@ -156,6 +161,12 @@ def _excluded(history: Iterable[Row[Any]], imports: Mapping[int, dict[str, Any]]
     return frozenset(excluded)
 
 
+def _departed(session: Session, study: Study, after_closed: list[Row[Any]]) -> int:
+    """How many filled places were given up by people who withdrew with their ratings since the study was closed."""
+    left = [event.number for event in after_closed if event.kind == EventKind.withdrew]
+    return sum(new.get("filled_places", 0) for new in _values(session, study, left).values())
+
+
 def _taken_out(session: Session, study: Study) -> dict[str, int]:
     """Item → the number of the event that took it out."""
     query = select(Event.number, EventDetail.old, EventDetail.new).join(Event, Event.id == EventDetail.event_id)
@@ -171,6 +182,7 @@ def is_about_collection(news: Iterable[Event]) -> bool:
 def collection(planned: Planned, work: pd.DataFrame, declaration: Preregistration) -> Collected:
     """The state of collection; work: table of the study's frame."""
     filled, in_left_out = _filled(planned, work)
+    filled += planned.departed
     dropped = max(0, planned.dropped - in_left_out)
     over = filled >= planned.places and (planned.closed or not declaration.stop_rule)
     over = over or (planned.closed and not planned.looks)
