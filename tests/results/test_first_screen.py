@@ -37,6 +37,8 @@ from triptych.study.settings import Preregistration, StudySettings
 NAMES = {code: f"System {code}" for code in range(1, 21)}
 NOW = datetime(2026, 3, 10, tzinfo=UTC)
 
+NONE_OTHER_WAY_ROUND = " No other criterion shows a clear difference the other way round."
+
 
 def declared(frame: Frame, **declaration) -> Frame:
     return replace(frame, settings=StudySettings(preregistration=Preregistration(**declaration)))
@@ -88,7 +90,20 @@ def test_an_exploratory_criterion_the_other_way_round_is_called_so():
 
 def test_other_criteria_are_compared_by_order_not_by_merit():
     frame = crossed(items=30, annotators=8, systems=2, criteria=2, gap=1.5)
-    assert first_verdict(analysis(frame)).second.endswith(" No other criterion has the opposite order.")
+    assert first_verdict(analysis(frame)).second.endswith(NONE_OTHER_WAY_ROUND)
+
+
+def test_an_unclear_opposite_order_is_not_denied():
+    frame = crossed(items=12, annotators=6, systems=2, criteria=2, gap=1.5)
+    ratings = frame.ratings
+    raised = ratings["item"].isin(["item-0", "item-1"]) & ratings["system"].eq(1)
+    frame = replace(
+        frame, ratings=ratings.assign(value=ratings["value"].mask(ratings["criterion"].eq("c2"), 4.0 + raised))
+    )
+
+    (opposite,) = analysis(frame).contrasts_of("c2")
+    assert (opposite.higher, opposite.clear) == (1, False)
+    assert first_verdict(analysis(frame)).second.endswith(NONE_OTHER_WAY_ROUND)
 
 
 def test_an_exploratory_criterion_that_decides_is_called_so():

@@ -76,7 +76,7 @@ def in_order(analysis: StudyAnalysis, by: Order) -> list[int]:
 
 
 def first_verdict(analysis: StudyAnalysis) -> FirstVerdict:
-    """The verdict on the primary criterion, and whether others have the opposite order."""
+    """The verdict on the primary criterion, and whether others show clear differences the other way round."""
     key = primary(analysis)
     result = next((result for result in analysis.criteria if result.criterion.key == key), analysis.criteria[0])
     contrasts = analysis.contrasts_of(key) if key else ()
@@ -134,7 +134,7 @@ def _in_groups(analysis: StudyAnalysis, groups: Sequence[Sequence[int]], tested:
 
 
 def _others(analysis: StudyAnalysis, key: str) -> str:
-    """Whether other criteria rank systems in the opposite order."""
+    """Whether other criteria show clear differences the other way round."""
     others = [other for other in analysis.compared if other != key]
     if not others:
         return ""
@@ -158,7 +158,7 @@ def _others(analysis: StudyAnalysis, key: str) -> str:
         exploratory = sum(analysis.contrasts_of(other)[0].exploratory for other in clear)
         kind = f" ({exploratory} exploratory)" if exploratory else ""
         return f"Other criteria: {len(clear)} of {len(others)} show clear differences{kind}."
-    return "No other criterion has the opposite order."
+    return "No other criterion shows a clear difference the other way round."
 
 
 def _clear_others(analysis: StudyAnalysis, key: str) -> list[str]:
