@@ -129,6 +129,17 @@ def test_items_an_excluded_annotator_set_aside_are_no_annotations(sqlite_engine)
     assert row["annotations"] == "1"
 
 
+def test_a_check_item_taken_out_is_no_excluded_item(sqlite_engine):
+    """It was listed as an item that is in the numbers."""
+    with database.writing(sqlite_engine) as session:
+        study, lead, people = new_study(session, items=3, annotators=2)
+        submit(session, study, people[0])
+        add_check(session, study, Purpose.gold, 1)
+        amend(session, study, Parts(retire=("gold-1", "item-3")), "unclear", lead.pseudonym)
+    rows = csv.DictReader(io.StringIO(report_of(sqlite_engine, study).files["exclusions.csv"].decode()))
+    assert [row["which"] for row in rows] == ["item-3"]
+
+
 @pytest.mark.parametrize(
     ("bound", "ending"), [(0.001, "; this changes no conclusion about systems."), (0, "left out.")]
 )

@@ -341,7 +341,8 @@ def _annotators(session: Session, study: Study, analysis: StudyAnalysis) -> list
 
 
 def _items(session: Session, study: Study, analysis: StudyAnalysis) -> list[Exclusion]:
-    retired = select(Item.external_id, Item.retired_reason).where(Item.study_id == study.id, Item.retired)
+    main = (Item.study_id == study.id, Item.purpose == Purpose.main)
+    retired = select(Item.external_id, Item.retired_reason).where(*main, Item.retired)
     rows = _rated(analysis)
     work = rows[rows["kind"].isin(analysis.scope.kinds)]["item"].astype(str).value_counts()
     ignored = mostly_ignored(analysis.frame, analysis.scope)
