@@ -253,8 +253,8 @@ def test_work_excluded_before_the_closing_fills_no_plan(half_done):
     assert (collected(session, study).filled, collected(session, study).interim) == (4, True)
 
 
-@pytest.mark.parametrize("looked", [False, True])
-def test_ratings_deleted_after_the_closing_end_no_collection(half_done, looked):
+@pytest.mark.parametrize(("looked", "excluded"), [(False, False), (True, False), (True, True)])
+def test_ratings_deleted_after_the_closing_end_no_collection(half_done, looked, excluded):
     """A withdrawal made a complete study one that was closed early, with a stricter bound."""
     session, study, lead, people = half_done
     study.settings = stored(changed(study, consent=Consent(after_withdrawal="delete")))
@@ -263,6 +263,8 @@ def test_ratings_deleted_after_the_closing_end_no_collection(half_done, looked):
         log_look(session, study, 8, 8, lead.pseudonym)
     lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
     log_look(session, study, 8, 8, lead.pseudonym)
+    if excluded:
+        exclusions.exclude(session, study, people[1].pseudonym, "slow", lead.pseudonym)
 
     withdrawal.withdraw(session, study, people[1].pseudonym, lead.pseudonym)
 

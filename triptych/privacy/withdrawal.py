@@ -59,7 +59,7 @@ def withdraw(session: Session, study: Study, pseudonym: str, actor: str) -> str:
     exclusions.forget_unfinished(session, study, person.id)
     frees_places = promised == "delete" or study.state != StudyState.closed
     finished = _give_up_finished(session, study, membership) if frees_places else []
-    reservations.free_places(session, [*given_up, *finished])
+    reservations.free_places(session, given_up if membership.excluded_at else [*given_up, *finished])
     if promised == "delete":
         _delete_work(session, study, membership, pseudonym)
     _end_the_rest(session, study, membership)
@@ -127,11 +127,11 @@ def annotator(session: Session, study: Study, pseudonym: str) -> Membership:
 
 
 def _give_up_finished(session: Session, study: Study, membership: Membership) -> list[int]:
-    """Make finished work surplus; returns the items whose places are to be freed: none of somebody who is excluded."""
+    """Make finished work surplus; returns the items whose places it filled, or would without the person's exclusion."""
     finished = exclusions.in_place(session, study, membership.person_id)
     for assignment_id, _ in finished:
         exclusions.settle(session, assignment_id, AssignmentState.surplus)
-    return [item_id for _, item_id in finished] if membership.excluded_at is None else []
+    return [item_id for _, item_id in finished]
 
 
 def _planned_among(session: Session, study: Study, items: Sequence[int]) -> int:

@@ -88,7 +88,8 @@ def planned_of(session: Session, study: Study) -> Planned:
     seen = [(look.get("planned", 0), look.get("annotations", 0)) for look in then.values()]
     extended = any(0 < planned <= min(filled, places - 1) for planned, filled in seen)
     left_out = frozenset(retired) - late
-    departed = _departed(session, study, history[len(until_closed) :])
+    since = [event for event in history[len(until_closed) :] if event.subject not in excluded]
+    departed = _departed(session, study, since)
     return Planned(
         places, left_out, frozenset(looks), closed, imported, excluded, complete, dropped, extended, departed
     )
@@ -161,9 +162,9 @@ def _excluded(history: Iterable[Row[Any]], imports: Mapping[int, dict[str, Any]]
     return frozenset(excluded)
 
 
-def _departed(session: Session, study: Study, after_closed: list[Row[Any]]) -> int:
+def _departed(session: Session, study: Study, since: list[Row[Any]]) -> int:
     """How many filled places were given up by people who withdrew with their ratings since the study was closed."""
-    left = [event.number for event in after_closed if event.kind == EventKind.withdrew]
+    left = [event.number for event in since if event.kind == EventKind.withdrew]
     return sum(new.get("filled_places", 0) for new in _values(session, study, left).values())
 
 
