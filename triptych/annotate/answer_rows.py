@@ -25,15 +25,21 @@ def answer_rows(session: Session, design: Design, assignment_id: int, checked: C
     """The rows of the checked answers. Raises InvalidAnnotation for a highlight that does not fit its text."""
     ratings, explanations = [], []
     for rating in checked.ratings:
-        criterion = design.criteria[rating.criterion]
-        option_id = None if rating.option is None else criterion.options[rating.option]
-        values = {"number": rating.number, "option_id": option_id, "missing": rating.missing}
-        ratings.append({"position": rating.position, "criterion_id": criterion.id, **values})
+        row = rating_row(design, rating.position, rating)
+        ratings.append(row)
         if rating.reasons or rating.text:
-            place = (rating.position, criterion.id)
+            place = (rating.position, row["criterion_id"])
             explanations.append(Explained(place, rating.reasons, rating.text, count_words(rating.text)))
     highlights = highlight_rows(session, assignment_id, checked.highlights)
     return AnswerRows(ratings, explanations, highlights, checked.set_aside)
+
+
+def rating_row(design: Design, position: int | None, rating: Any) -> dict[str, Any]:
+    """The columns of one rating below its assignment; rating: has criterion, number, option and missing."""
+    criterion = design.criteria[rating.criterion]
+    option_id = None if rating.option is None else criterion.options[rating.option]
+    values = {"number": rating.number, "option_id": option_id, "missing": rating.missing}
+    return {"position": position, "criterion_id": criterion.id, **values}
 
 
 def highlight_rows(

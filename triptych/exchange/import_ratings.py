@@ -18,6 +18,7 @@ from sqlalchemy import ColumnElement, bindparam, select, update
 from sqlmodel import Session
 
 from triptych import clock
+from triptych.annotate.answer_rows import rating_row
 from triptych.annotate.logged import LoggedAnnotation, LoggedHighlight, LoggedRating
 from triptych.errors import ImportRefused
 from triptych.formats.model import ItemFile
@@ -53,7 +54,7 @@ from triptych.storage.rows import inserted
 from triptych.storage.writes import add_numbered, add_rows
 from triptych.study import lifecycle
 from triptych.study.annotator_groups import set_group
-from triptych.study.lifecycle import MOST_RATERS, Design, StudyPlan
+from triptych.study.lifecycle import MOST_RATERS, StudyPlan
 from triptych.study.persons import Who
 
 ASKED_FOR_SCORES = (
@@ -158,13 +159,13 @@ def _raters(ratings: Assembled, kind: Kind = Kind.human) -> Counter[str]:
 
 @dataclass(frozen=True)
 class _Row:
-    """One annotation with its columns and the ids for its rows; positions: system → place."""
+    """One annotation with its columns and the ids for its rows; positions: system → place, None → None for the item."""
 
     work: ItemWork
     columns: Mapping[str, Any]
     assignment_id: int
     person: Person
-    positions: dict[str, int]
+    positions: Mapping[str | None, int | None]
 
 
 class WorkWriter:
@@ -318,19 +319,23 @@ class WorkWriter:
         slots = [
             {
                 "assignment_id": row.assignment_id,
-                "position": position,
+                "position": row.positions[system],
                 "candidate_id": candidates[row.work.item, system],
-                "order_known": row.work.systems[system] is not None,
+                "order_known": position is not None,
             }
             for row in rows
-            for system, position in row.positions.items()
+            for system, position in row.work.systems.items()
         ]
         add_rows(self.session, Slot, slots)
         return slots
 
     def _ratings(self, rows: Sequence[_Row]) -> None:
         pairs = [(row, rating) for row in rows for rating in row.work.ratings]
-        ids = add_numbered(self.session, Rating, [_rating(self.design, row, rating) for row, rating in pairs])
+        values = [
+            {"assignment_id": row.assignment_id} | rating_row(self.design, row.positions[rating.system], rating)
+            for row, rating in pairs
+        ]
+        ids = add_numbered(self.session, Rating, values)
         rated = zip(ids, (rating for _, rating in pairs), strict=True)
         add_rows(
             self.session, Explanation, [_explanation(*pair) for pair in rated if pair[1].explanation or pair[1].reasons]
@@ -339,9 +344,8 @@ class WorkWriter:
     def _highlights(self, rows: Sequence[_Row]) -> None:
         marks: list[dict[str, Any]] = []
         for row in rows:
-            positions: dict[str | None, int] = dict(row.positions.items())
             for mark in row.work.highlights:
-                place = {"assignment_id": row.assignment_id, "position": positions.get(mark.system)}
+                place = {"assignment_id": row.assignment_id, "position": row.positions[mark.system]}
                 words = {"label": mark.label, "comment": mark.comment, "unit": mark.unit}
                 marks.append({**place, **asdict(mark.span), **words})
         add_rows(self.session, Highlight, marks)
@@ -367,23 +371,13 @@ def pseudonyms(prefix: str) -> Iterator[str]:
         yield f"{prefix}-{passcodes.random_signs(5)}"
 
 
-def _positions(work: ItemWork) -> dict[str, int]:
-    """System → position: from the file or, where it gives none, a remaining one."""
+def _positions(work: ItemWork) -> dict[str | None, int | None]:
+    """System → position: from the file or, where it gives none, a remaining one. None → None, for the item."""
     taken = {position for position in work.systems.values() if position is not None}
     free = (position for position in range(len(work.systems) + len(taken)) if position not in taken)
-    return {system: next(free) if place is None else place for system, place in work.systems.items()}
-
-
-def _rating(design: Design, row: _Row, rating: ReadRating) -> dict[str, Any]:
-    criterion = design.criteria[rating.criterion]
-    return {
-        "assignment_id": row.assignment_id,
-        "position": None if rating.system is None else row.positions[rating.system],
-        "criterion_id": criterion.id,
-        "number": rating.number,
-        "option_id": None if rating.option is None else criterion.options[rating.option],
-        "missing": rating.missing,
-    }
+    places: dict[str | None, int | None] = {None: None}
+    places.update((system, next(free) if place is None else place) for system, place in work.systems.items())
+    return places
 
 
 def _explanation(rating_id: int, rating: ReadRating) -> dict[str, Any]:
@@ -393,14 +387,13 @@ def _explanation(rating_id: int, rating: ReadRating) -> dict[str, Any]:
 
 def _logged(row: _Row) -> dict[str, Any]:
     """The values for the event log."""
-    positions: dict[str | None, int] = dict(row.positions.items())
     ratings, highlights = [], []
     for r in row.work.ratings:
         value = r.criterion, r.number, r.option, r.missing
-        ratings.append(LoggedRating(positions.get(r.system), *value, list(r.reasons), r.explanation))
+        ratings.append(LoggedRating(row.positions.get(r.system), *value, list(r.reasons), r.explanation))
     for mark in row.work.highlights:
         turn, start, end, quote = astuple(mark.span)
         words = mark.label, mark.comment, quote if start is None else None, mark.unit
-        highlights.append(LoggedHighlight(positions.get(mark.system), turn, start, end, *words))
+        highlights.append(LoggedHighlight(row.positions[mark.system], turn, start, end, *words))
     parts = {"ratings": tuple(ratings), "highlights": tuple(highlights)}
     return LoggedAnnotation(state=AssignmentState.submitted, version=VERSION - 1, **parts).to_json()
