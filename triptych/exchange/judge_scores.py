@@ -16,7 +16,7 @@ from triptych.errors import Conflict, ImportRefused, NotAllowed
 from triptych.exchange.import_ratings import PREFIXES, WorkWriter, pseudonyms
 from triptych.formats.model import CandidateDraft, ItemDraft, ItemFile
 from triptych.formats.ratings.assemble import Assembled, assemble, own_rubric
-from triptych.formats.ratings.model import FinishedRatings, ImportedRating
+from triptych.formats.ratings.model import FinishedRatings, ImportedRating, Unit
 from triptych.people import joining
 from triptych.people.names import folded, read_name
 from triptych.storage.models import (
@@ -103,29 +103,28 @@ def _assembled(
     session: Session, study: Study, judge: str, scores: Sequence[JudgeScore], labels: dict[int, str]
 ) -> Assembled:
     """The scores as annotations to store. Raises ImportRefused."""
-    items = _items(session, study, {score.item_id for score in scores}, labels)
-    unknown = [
-        f"Score {row}: the study has no item {score.item_id!r}."
-        for row, score in enumerate(scores, 1)
-        if score.item_id not in items
-    ]
-    unknown += [
-        f"Score {row}: item {score.item_id!r} has no response of {score.system!r}; it has "
-        f"{', '.join(candidate.system for candidate in items[score.item_id].candidates)}."
-        for row, score in enumerate(scores, 1)
-        if score.item_id in items
-        and score.system is not None
-        and score.system not in [candidate.system for candidate in items[score.item_id].candidates]
-    ]
-    if unknown:
-        raise ImportRefused(*unknown[:MAX_NAMED])
+    responses = _responses(session, study, {score.item_id for score in scores}, labels)
+    no_item, no_response = [], []
+    for row, score in enumerate(scores, 1):
+        name, system = score.item_id, score.system
+        if name not in responses:
+            no_item.append(f"Score {row}: the study has no item {name!r}.")
+        elif system not in (None, *responses[name]):
+            its_own = ", ".join(responses[name])
+            no_response.append(f"Score {row}: item {name!r} has no response of {system!r}; it has {its_own}.")
+    if no_item or no_response:
+        raise ImportRefused(*[*no_item, *no_response][:MAX_NAMED])
     design = lifecycle.design_of(session, study)
     asked = own_rubric(design.rubric, "", list(dict.fromkeys(score.criterion for score in scores)))
     not_asked = sorted({name for name, key in asked.names.items() if key and key not in design.criteria})
     if not_asked:
         raise ImportRefused(f"Not asked in the {study.round} round: {', '.join(not_asked)}.")
     read = [_rating(score, judge, row) for row, score in enumerate(scores, 1)]
-    listed = ItemFile("items", tuple(items.values()), (), {}, (), tuple(labels.values()), (), (), ())
+    items = tuple(
+        ItemDraft(name, "", (), tuple(CandidateDraft(system, "") for system in systems), {}, {}, row)
+        for row, (name, systems) in enumerate(responses.items(), 1)
+    )
+    listed = ItemFile("items", items, (), {}, (), tuple(labels.values()), (), (), ())
     ratings = assemble([FinishedRatings("scores", "scores", read)], asked, listed)
     if not ratings.ok:
         errors = [problem for problem in ratings.problems if problem.severity == "error"]
@@ -135,21 +134,13 @@ def _assembled(
 
 def _rating(score: JudgeScore, judge: str, row: int) -> ImportedRating:
     value = ("yes" if score.value else "no") if isinstance(score.value, bool) else str(score.value)
-    return ImportedRating(
-        item=score.item_id,
-        system=score.system,
-        annotator=judge,
-        kind="judge",
-        row=row,
-        criterion=score.criterion,
-        value=value,
-        missing=False,
-        explanation=score.explanation.replace("\0", "").strip(),
-    )
+    unit = Unit(score.item_id, score.system, judge, "judge", row)
+    explanation = score.explanation.replace("\0", "").strip()
+    return ImportedRating(**vars(unit), criterion=score.criterion, value=value, missing=False, explanation=explanation)
 
 
-def _items(session: Session, study: Study, names: set[str], labels: dict[int, str]) -> dict[str, ItemDraft]:
-    """The existing items among these names, with the systems' names for leads."""
+def _responses(session: Session, study: Study, names: set[str], labels: dict[int, str]) -> dict[str, list[str]]:
+    """The existing items among these names → the systems of their responses, by their names for leads."""
     systems: dict[str, list[str]] = {}
     printable = sorted(name for name in names if name.isprintable())
     for start in range(0, len(printable), NAMED_AT_ONCE):
@@ -163,10 +154,7 @@ def _items(session: Session, study: Study, names: set[str], labels: dict[int, st
         )
         for name, code in session.execute(query):
             systems.setdefault(name, []).append(labels[code])
-    return {
-        name: ItemDraft(name, "", (), tuple(CandidateDraft(system, "") for system in called), {}, {}, row)
-        for row, (name, called) in enumerate(systems.items(), 1)
-    }
+    return systems
 
 
 def _judge(session: Session, study: Study, name: str) -> Person:
