@@ -56,19 +56,19 @@ PEOPLE = (
     "Annotators appear under pseudonyms. Texts of people who withdrew or were erased are not in the data. Their "
     "ratings are, unless the consent text promised to delete them."
 )
-README = """# {title}: {slug}
+README = """# {title}: {finished.slug}
 
 An export of Triptych {version}, a program for human evaluation of generated text.
 
 | | |
 |---|---|
-| study | `{slug}` |
-| round | {round} |
+| study | `{finished.slug}` |
+| round | {finished.round} |
 | design hash | `{design_hash}` |
-| last event | {event_number} |
-| hash of the last event | `{event_hash}` |
-| rubric | `{rubric}` |
-| annotators per item | {raters} |
+| last event | {finished.event_number} |
+| hash of the last event | `{finished.event_hash}` |
+| rubric | `{finished.rubric.key}` |
+| annotators per item | {finished.raters_per_item} |
 
 Everything here is the state of the study after that event. A later export, backup or snapshot that has fewer events,
 or another hash for this one, has lost or changed some.
@@ -139,15 +139,10 @@ def readme(finished: Finished, chosen: ExportFormat, names: list[str], notes: li
     """The README, which is also the card of a dataset."""
     general = [BLIND if finished.blind else NAMED, PEOPLE]
     text = README.format(
+        finished=finished,
         title=chosen.title,
         version=settings.version(),
-        slug=finished.slug,
-        round=finished.round,
         design_hash=finished.design_hash or "none yet: the study has not been opened",
-        event_number=finished.event_number,
-        event_hash=finished.event_hash,
-        rubric=finished.rubric.key,
-        raters=finished.raters_per_item,
         files="\n".join(_shortened([f"- `{name}`" for name in names])),
         notes="\n".join(f"- {note}" for note in [*general, *notes]),
     )
