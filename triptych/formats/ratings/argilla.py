@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from triptych.formats.layout import simple
-from triptych.formats.model import Json, JsonObject, Record, Source
+from triptych.formats.model import Json, Record, Source
 from triptych.formats.ratings.controls import Fields, explains, is_field, read_fields
 from triptych.formats.ratings.model import Gathering, RaterKind, Unit, named
 
@@ -131,13 +131,11 @@ def _answer(
         if not is_known:
             into.findings.error("a span does not name its response.", row, criterion)
             return
-        for span in value:
-            _span(replace(unit, system=system), criterion, into.mapped(span, row, question.name), into)
+        unit = replace(unit, system=system)
+        for entry in value:
+            span = into.mapped(entry, row, question.name)
+            into.mark(unit, span.get("label") or criterion, span.get("start"), span.get("end"), None)
     elif all(isinstance(part, dict) for part in value):
         into.findings.tally(RANKED)
     else:
         into.rate(unit, criterion, value[0] if len(value) == 1 else value)
-
-
-def _span(unit: Unit, criterion: str, span: JsonObject, into: Gathering) -> None:
-    into.mark(unit, span.get("label") or criterion, span.get("start"), span.get("end"), None)
