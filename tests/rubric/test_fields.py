@@ -8,10 +8,15 @@ import pytest
 from pydantic import BaseModel
 
 from triptych.rubric import fields
-from triptych.rubric.fields import CONTROLS, Field
+from triptych.rubric.fields import Field
 from triptych.rubric.files import load_rubric, shipped_rubrics
 from triptych.rubric.model import Rubric
 from triptych.rubric.scales import KINDS, RubricPart
+
+CONTROLS = (
+    *("key", "kind", "line", "text", "number", "flag", "choice", "ticks", "words", "pairs", "value", "one_of"),
+    *("part", "parts", "scale", "text_or_parts"),
+)
 
 
 def definitions() -> dict[str, Any]:

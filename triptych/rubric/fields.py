@@ -18,11 +18,6 @@ from pydantic.fields import FieldInfo
 from triptych.rubric.model import Rubric
 from triptych.rubric.scales import KINDS
 
-CONTROLS = (
-    *("key", "kind", "line", "text", "number", "flag", "choice", "ticks", "words", "pairs", "value", "one_of"),
-    *("part", "parts", "scale", "text_or_parts"),
-)
-
 
 @dataclass(frozen=True)
 class Wording:
@@ -38,7 +33,7 @@ class Wording:
 class Field:
     """One key of a part of the rubric.
 
-    control: one of CONTROLS. of: the type of a part; for `one_of`, the list from which one part is named.
+    control: what `_control` chooses. of: the type of a part; for `one_of`, the list from which one part is named.
 
     options: (value, label) of choice and ticks. default: the value if the key is left out, as JSON.
     """
