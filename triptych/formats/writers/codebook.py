@@ -84,6 +84,7 @@ excluded annotator, by a lead after the unblinding, ignored or skipped.
 {notes}
 """
 
+FACTS = ("slug", "title", "series", "round", "state", "raters_per_item", "blind")  # of the study
 CONFIGS = ("ratings", "items", "annotations", "highlights")
 USE = """
 ## Loading
@@ -113,13 +114,7 @@ def codebook(finished: Finished, options: ExportOptions) -> JsonObject:
     rubric = finished.rubric
     return {
         "study": {
-            "slug": finished.slug,
-            "title": finished.title,
-            "series": finished.series,
-            "round": finished.round,
-            "state": finished.state,
-            "raters_per_item": finished.raters_per_item,
-            "blind": finished.blind,
+            **{name: getattr(finished, name) for name in FACTS},
             "systems": list(finished.systems.values()),
             "annotators": list(finished.annotators),
         },
