@@ -104,13 +104,11 @@ def store(session: Session, study: Study, answers: Sheet, seen: Sheet, actor: st
 
 def asked(criteria: list[Criterion]) -> list[tuple[SheetQuestion, str]]:
     """All questions for the lead; those about criteria are grouped by criterion."""
-    questions = [question for question in QUESTIONS if question.asked]
-    sections: dict[str, list[SheetQuestion]] = {
-        section: [question for question in questions if question.number.startswith(section)] for section in SECTIONS
-    }
+    keys = [criterion.key for criterion in criteria]
     return [
         (question, key)
-        for section, ones in sections.items()
-        for key in ([criterion.key for criterion in criteria] if section == ABOUT_CRITERIA else [""])
-        for question in ones
+        for section in SECTIONS
+        for key in (keys if section == ABOUT_CRITERIA else [""])
+        for question in QUESTIONS
+        if question.asked and question.number.startswith(section)
     ]
