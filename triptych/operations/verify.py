@@ -21,6 +21,7 @@ from sqlalchemy import (
     LargeBinary,
     Select,
     String,
+    Table,
     and_,
     case,
     cast,
@@ -268,17 +269,13 @@ def _stored_work(
     run = session.connection().execute
     answers = frozen.grouped(run(_answers(batch)))
     spans = frozen.grouped(run(_spans(batch)))
-    slots, submissions = (
-        _by_assignment(stored(session.connection(), table, table.c.assignment_id.in_(batch)))
-        for table in (SLOT, SUBMISSION)
-    )
+    slots, submissions = (_by_assignment(session, table, batch) for table in (SLOT, SUBMISSION))
     for row in stored(session.connection(), ASSIGNMENT, ASSIGNMENT.c.id.in_(batch)):
         number = row["id"]
-        sent = [as_carried(SUBMISSION, submission, {}) for submission in submissions[number]]
         work = FoldedWork(
             as_carried(ASSIGNMENT, row, persons),
-            _single("position", [as_carried(SLOT, slot, {}) for slot in slots[number]]),
-            _single("id", sent),
+            _single("position", slots[number]),
+            _single("id", submissions[number]),
             [FoldedAnswer.of(*answer) for answer in answers[number]],
             [_marked(span) for span in spans[number]],
         )
@@ -319,10 +316,10 @@ def _spans(batch: Sequence[int]) -> Select[Any]:
     )
 
 
-def _by_assignment(rows: Any) -> dict[int, list[Any]]:
-    groups: dict[int, list[Any]] = defaultdict(list)
-    for row in rows:
-        groups[row["assignment_id"]].append(row)
+def _by_assignment(session: Session, table: Table, batch: Sequence[int]) -> dict[int, list[Row]]:
+    groups: dict[int, list[Row]] = defaultdict(list)
+    for row in stored(session.connection(), table, table.c.assignment_id.in_(batch)):
+        groups[row["assignment_id"]].append(as_carried(table, row, {}))
     return groups
 
 
