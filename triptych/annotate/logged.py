@@ -42,20 +42,13 @@ class LoggedHighlight(NamedTuple):
     unit: str | None = None
 
 
-class LoggedSetAside(NamedTuple):
-    """A response that was not rated, and the reason."""
-
-    position: int
-    reason: str
-
-
 class LoggedAnnotation(BaseModel):
     """The values of an event about an annotation. Fields that are not set are not in the log.
 
     Imports log ratings and highlights only; a skipped or ignored item logs its state, reason and note. Older versions
     logged less, so readers of a log use `model_fields_set`. version: of the annotation, from 1. seconds: active time.
     arrangement: how several responses were shown. at: time of submission, ISO 8601. reason: the reason for a final
-    value, or why the item was set aside.
+    value, or why the item was set aside. set_aside: position of each response that was not rated, and the reason.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -63,7 +56,7 @@ class LoggedAnnotation(BaseModel):
     version: int = 0
     ratings: tuple[LoggedRating, ...] = ()
     highlights: tuple[LoggedHighlight, ...] = ()
-    set_aside: tuple[LoggedSetAside, ...] = ()
+    set_aside: tuple[tuple[int, str], ...] = ()
     note: str | None = None
     seconds: float = 0
     arrangement: str | None = None
@@ -86,7 +79,7 @@ class LoggedAnnotation(BaseModel):
                 )
                 for position, span in checked.highlights
             ),
-            set_aside=tuple(LoggedSetAside(*pair) for pair in sorted(checked.set_aside.items())),
+            set_aside=tuple(sorted(checked.set_aside.items())),
             note=checked.note or None,
             seconds=assignment.active_seconds,
             arrangement=assignment.arrangement,
@@ -117,7 +110,7 @@ class LoggedAnnotation(BaseModel):
                 for position, criterion, number, option, missing, reasons, text in run(ordered)
             ),
             highlights=tuple(LoggedHighlight(*row) for row in run(spans.order_by(Highlight.id))),
-            set_aside=tuple(LoggedSetAside(position, reason or "") for position, reason in run(aside)),
+            set_aside=tuple((position, reason) for position, reason in run(aside)),
             note=facts.note,
             seconds=facts.active_seconds,
             arrangement=facts.arrangement,
