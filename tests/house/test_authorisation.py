@@ -120,7 +120,7 @@ DOORS = {
         annotate.assignments.current annotate.assignments.current_of annotate.entry_test.next_gold
         annotate.entry_test.outcome annotate.entry_test.sheet annotate.exclusions.forget_unfinished
         annotate.exclusions.give_up_reservations
-        annotate.exclusions.settle annotate.reservations.extend annotate.reservations.free_place
+        annotate.reservations.extend annotate.reservations.free_place
         annotate.reservations.free_places
         annotate.reservations.free_workbook annotate.reservations.give_back_expired
         annotate.reservations.reserve annotate.reservations.reserve_for_workbook annotate.reservations.take_next

@@ -19,6 +19,7 @@ from triptych.people import roster
 from triptych.storage import events
 from triptych.storage.events import EventKind
 from triptych.storage.models import IN_PLACE, Assignment, AssignmentState, Purpose, Study
+from triptych.storage.writes import update_row
 from triptych.study.persons import refuse_erased
 
 LONGEST_REASON = 500
@@ -57,7 +58,7 @@ def reinstate(session: Session, study: Study, pseudonym: str, reason: str, actor
     session.flush()
     for assignment_id, item_id in in_place(session, study, person.id):
         if not reservations.take_place(session, item_id):
-            settle(session, assignment_id, AssignmentState.surplus)
+            update_row(session, Assignment, assignment_id, {"state": AssignmentState.surplus})
     events.record(
         session, study.id, EventKind.annotator_reinstated, actor, subject=pseudonym, old=old, new={"reason": neat}
     )
@@ -124,9 +125,3 @@ def forget_unfinished(session: Session, study: Study, person_id: int) -> None:
     forgetting = update(Assignment).where(own_work, Assignment.state.in_(ended))
     forgetting = forgetting.values(draft=None, version=Assignment.version + 1)
     session.execute(forgetting.execution_options(synchronize_session=False))
-
-
-def settle(session: Session, assignment_id: int, state: AssignmentState) -> None:
-    """Gives one assignment another state."""
-    changing = update(Assignment).where(Assignment.id == assignment_id).values(state=state)
-    session.execute(changing.execution_options(synchronize_session=False))

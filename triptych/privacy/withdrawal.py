@@ -38,6 +38,7 @@ from triptych.storage.models import (
     StudyState,
     Workbook,
 )
+from triptych.storage.writes import update_row
 from triptych.study.persons import Who
 from triptych.study.settings import Consent, settings_of
 
@@ -130,7 +131,7 @@ def _give_up_finished(session: Session, study: Study, membership: Membership) ->
     """Make finished work surplus; returns the items whose places it filled, or would without the person's exclusion."""
     finished = exclusions.in_place(session, study, membership.person_id)
     for assignment_id, _ in finished:
-        exclusions.settle(session, assignment_id, AssignmentState.surplus)
+        update_row(session, Assignment, assignment_id, {"state": AssignmentState.surplus})
     return [item_id for _, item_id in finished]
 
 
