@@ -289,6 +289,8 @@ ODD_VALUES = [
     (EventKind.ratings_imported, {"joined": [], "left_out": {"first": "1"}}),
     (EventKind.ratings_imported, {"joined": [], "excluded": [["P-1"]]}),
     (EventKind.consented, {"version": []}),
+    (EventKind.withdrew, {"ratings": "delete", "filled_places": "2"}),
+    (EventKind.withdrew, {"ratings": "delete", "filled_places": -2}),
     (EventKind.study_copied, {"originals": [5]}),
     (EventKind.study_copied, {"from": {}}),
     (EventKind.study_open, {"repeats": {"launched": "1", "opened": 0, "unknown": 0}}),

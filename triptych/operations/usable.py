@@ -72,6 +72,10 @@ class _Look(_Logged):
     planned: int = 0
 
 
+class _Withdrawal(_Logged):
+    filled_places: Annotated[int, Field(ge=0)] = 0
+
+
 class _Amendment(BaseModel):
     reason: str = ""
     design_hash: str = ""
@@ -86,6 +90,7 @@ READ_LATER: dict[str, type[BaseModel]] = {
     EventKind.ratings_imported: _Import,
     EventKind.consented: _Agreement,
     EventKind.results_opened: _Look,
+    EventKind.withdrew: _Withdrawal,
     EventKind.design_amended: _Amendment,
 }
 UNUSABLE = (ValidationError, InvalidRubric, LookupError, ValueError, TypeError, AttributeError)
