@@ -342,6 +342,17 @@ def test_number_is_stored_exactly_on_its_step() -> None:
     assert scale.check(0.1 + 0.2) == 0.3
 
 
+def test_numbers_of_a_scale_end_at_its_high_end() -> None:
+    scale = NumberScale(kind="number", low=-0.6, high=0.6, step=0.1)
+    assert scale.values[-1] == 0.6 != -0.6 + 12 * 0.1
+    assert [scale.check(number) for number in scale.values] == scale.values
+
+
+def test_no_number_of_a_scale_is_a_negative_zero() -> None:
+    scale = NumberScale(kind="number", low=-0.9, high=0.9, step=0.3)
+    assert f"{scale.check(0)} {scale.values[3]}" == "0.0 0.0"
+
+
 @pytest.mark.parametrize("value", [True, None, "3", [3], {}, float("nan"), float("inf"), 10**400], ids=str)
 def test_a_number_scale_refuses_what_resembles_a_number(value: Any) -> None:
     for scale in (ONE_TO_SEVEN, NumberScale(kind="number", low=0, high=10)):

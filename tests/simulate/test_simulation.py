@@ -97,6 +97,19 @@ def test_better_candidates_get_higher_values():
     assert mean_fluency(0, 0.5) < mean_fluency(0, 0) < mean_fluency(0, -0.5)
 
 
+def test_simulated_numbers_reach_the_high_end_of_their_scale():
+    """A dry run failed: -0.6 + 12 * 0.1 is more than 0.6."""
+    scale = "kind: number, low: -0.6, high: 0.6, step: 0.1"
+    rubric = parse_rubric(
+        f"key: r\ntitle: R\nsummary: S.\ninstructions: I.\n"
+        f"criteria: [{{key: mood, title: Mood, definition: Of it., scale: {{{scale}}}}}]\n"
+    )
+
+    draft = generate_answers(rubric, "main", [SimulatedCandidate(50)], Random(1))
+
+    assert draft["ratings"]["A"]["mood"] == 0.6
+
+
 def test_explanations_say_themselves_that_they_are_simulated():
     rubric = parse_rubric(EVERY_KIND)
     shown = [SimulatedCandidate(0, text=letter) for letter in LETTERS]

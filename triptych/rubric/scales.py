@@ -216,15 +216,19 @@ class NumberScale(ScaleKind):
     @property
     def values(self) -> list[float]:
         """All numbers on the scale, which may be very many."""
-        return [round(self.low + step * self.step, 9) for step in range(self.steps + 1)]
+        return [self.after(steps) for steps in range(self.steps + 1)]
+
+    def after(self, steps: int) -> float:
+        """The number so many steps above the low end: 0.1 + 0.2 is 0.3, and no zero is negative."""
+        return round(self.low + steps * self.step, 9) + 0.0
 
     def check(self, value: object) -> float:
-        """The value to store, rounded to its step: 0.1 + 0.2 is stored as 0.3."""
+        """The value to store, rounded to its step."""
         number = as_number(value)
         steps = (number - self.low) / self.step
         if not self.low <= number <= self.high or not is_whole(steps):
             raise InvalidAnnotation(f"{value!r} is not on the scale {self.low:g} to {self.high:g}, step {self.step:g}.")
-        return round(self.low + round(steps) * self.step, 9)
+        return self.after(round(steps))
 
 
 class Best(ScaleKind):

@@ -187,7 +187,7 @@ def _value(scale: Scale, places: dict[str, SimulatedCandidate], quality: float, 
     if isinstance(scale, Likert):
         return _point(scale, share, rng)
     if isinstance(scale, NumberScale):
-        return scale.check(scale.low + round(share * scale.steps) * scale.step)
+        return scale.after(round(share * scale.steps))
     return _option(scale, share, rng)
 
 
