@@ -390,7 +390,7 @@ def _logged(row: _Row) -> dict[str, Any]:
     ratings, highlights = [], []
     for r in row.work.ratings:
         value = r.criterion, r.number, r.option, r.missing
-        ratings.append(LoggedRating(row.positions.get(r.system), *value, list(r.reasons), r.explanation))
+        ratings.append(LoggedRating(row.positions[r.system], *value, list(r.reasons), r.explanation))
     for mark in row.work.highlights:
         turn, start, end, quote = astuple(mark.span)
         words = mark.label, mark.comment, quote if start is None else None, mark.unit
