@@ -274,6 +274,26 @@ def test_ratings_deleted_after_the_closing_end_no_collection(half_done, looked, 
     assert collected(session, study).filled == 4
 
 
+@pytest.mark.parametrize("looked", [False, True])
+def test_ratings_of_retired_items_deleted_after_the_closing_count(half_done, looked):
+    """An item that stays planned counted as not received when a withdrawal deleted its ratings."""
+    session, study, lead, people = half_done
+    study.settings = stored(changed(study, consent=Consent(after_withdrawal="delete")))
+    rate_all(session, study, people[1])
+    if looked:
+        log_look(session, study, 8, 8, lead.pseudonym)
+    retired = str(next(iter(frame_of(session, study).meta)))
+    design.amend(session, study, Parts(retire=(retired,)), "unclear", lead.pseudonym)
+    lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
+    before = collected(session, study)
+
+    withdrawal.withdraw(session, study, people[1].pseudonym, lead.pseudonym)
+
+    numbers = collected(session, study)
+    assert (numbers.filled, numbers.planned) == (before.filled, before.planned) == ((8, 8) if looked else (6, 6))
+    assert numbers.bound == CLEAR
+
+
 def test_items_taken_out_of_a_closed_study_stay_planned(half_done):
     session, study, lead, _ = half_done
     lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)

@@ -7,9 +7,10 @@ are free again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, func, select, update
 from sqlmodel import Session
 
 from triptych import clock
@@ -39,6 +40,7 @@ from triptych.storage.models import (
     Workbook,
 )
 from triptych.storage.writes import update_row
+from triptych.study import design
 from triptych.study.persons import Who
 from triptych.study.settings import Consent, settings_of
 
@@ -136,9 +138,13 @@ def _give_up_finished(session: Session, study: Study, membership: Membership) ->
 
 
 def _planned_among(session: Session, study: Study, items: Sequence[int]) -> int:
-    """How many of these places are of items that were not taken out of the study."""
-    retired = {*session.scalars(select(Item.id).where(Item.study_id == study.id, Item.retired))}
-    return sum(item not in retired for item in items)
+    """How many of these places count as planned: not those of items taken out before anybody opened results."""
+    looked = select(func.min(Event.number)).where(Event.study_id == study.id, Event.kind == EventKind.results_opened)
+    first_look = session.scalars(looked).one() or math.inf
+    late = {item for item, number in design.taken_out(session, study).items() if number > first_look}
+    of_study = Item.study_id == study.id, Item.retired
+    left_out = {*session.scalars(select(Item.id).where(*of_study, Item.external_id.not_in(late)))}
+    return sum(item not in left_out for item in items)
 
 
 def _delete_work(session: Session, study: Study, membership: Membership, pseudonym: str) -> None:

@@ -326,6 +326,14 @@ def _retire(session: Session, study: Study, ids: Sequence[str], reason: str) -> 
         session.execute(update(Item).where(Item.study_id == study.id, *chosen).values(**values))
 
 
+def taken_out(session: Session, study: Study) -> dict[str, int]:
+    """Item → the number of the event of the amendment that took it out."""
+    query = select(Event.number, EventDetail.old, EventDetail.new).join(Event, Event.id == EventDetail.event_id)
+    query = query.where(Event.study_id == study.id, Event.kind == EventKind.design_amended).order_by(Event.number)
+    amended = [(number, old or {}, new) for number, old, new in session.execute(query) if "retired" in (new or {})]
+    return {item: number for number, old, new in amended for item in {*new["retired"]} - {*old.get("retired", ())}}
+
+
 def _spread_raters(session: Session, study: Study) -> None:
     """Set the study's number of raters for every main item; items of a launched study keep a larger number."""
     query = update(Item).where(Item.study_id == study.id, Item.purpose == Purpose.main)

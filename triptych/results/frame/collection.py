@@ -16,6 +16,7 @@ from triptych.stats.numbers import counted
 from triptych.storage import arrivals, events
 from triptych.storage.events import EventKind
 from triptych.storage.models import Event, EventDetail, Item, Kind, Person, Purpose, Study, StudyState
+from triptych.study import design
 from triptych.study.annotator_groups import first_annotations
 from triptych.study.settings import Preregistration
 
@@ -74,7 +75,7 @@ def planned_of(session: Session, study: Study) -> Planned:
     query = select(Item.external_id, Item.raters).where(*of_study, Item.retired)
     retired: dict[str, int] = dict(map(tuple, session.execute(query)))
     begun = min(first_annotations(session, study).values(), default=math.inf) if retired else math.inf
-    taken_out = _taken_out(session, study) if retired else {}
+    taken_out = design.taken_out(session, study) if retired else {}
     late = {item for item in retired if taken_out.get(item, 0) > first_look}
     places = int(asked) + sum(retired[item] for item in late)
     dropped = sum(raters for item, raters in retired.items() if begun < taken_out.get(item, 0) < first_look)
@@ -166,14 +167,6 @@ def _departed(session: Session, study: Study, since: list[Row[Any]]) -> int:
     """How many filled places were given up by people who withdrew with their ratings since the study was closed."""
     left = [event.number for event in since if event.kind == EventKind.withdrew]
     return sum(new.get("filled_places", 0) for new in _values(session, study, left).values())
-
-
-def _taken_out(session: Session, study: Study) -> dict[str, int]:
-    """Item → the number of the event that took it out."""
-    query = select(Event.number, EventDetail.old, EventDetail.new).join(Event, Event.id == EventDetail.event_id)
-    query = query.where(Event.study_id == study.id, Event.kind == EventKind.design_amended).order_by(Event.number)
-    amended = [(number, old or {}, new) for number, old, new in session.execute(query) if "retired" in (new or {})]
-    return {item: number for number, old, new in amended for item in {*new["retired"]} - {*old.get("retired", ())}}
 
 
 def is_about_collection(news: Iterable[Event]) -> bool:
