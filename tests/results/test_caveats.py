@@ -140,6 +140,21 @@ def test_a_check_item_taken_out_is_no_excluded_item(sqlite_engine):
     assert [row["which"] for row in rows] == ["item-3"]
 
 
+def test_a_retired_item_counts_no_annotation_of_excluded_people(sqlite_engine):
+    """Its row said that their annotation is in the numbers, against the annotator's own row."""
+    with database.writing(sqlite_engine) as session:
+        study, lead, people = new_study(session, items=1, annotators=2)
+        for who in people:
+            submit(session, study, who)
+        exclude(session, study, people[0])
+        amend(session, study, Parts(retire=("item-1",)), "unclear", lead.pseudonym)
+    rows = csv.DictReader(io.StringIO(report_of(sqlite_engine, study).files["exclusions.csv"].decode()))
+    assert [(row["what"], row["annotations"], row["in the numbers"]) for row in rows] == [
+        ("annotator", "1", "0"),
+        ("item", "1", "1"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("bound", "ending"), [(0.001, "; this changes no conclusion about systems."), (0, "left out.")]
 )

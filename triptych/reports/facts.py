@@ -344,7 +344,8 @@ def _items(session: Session, study: Study, analysis: StudyAnalysis) -> list[Excl
     main = (Item.study_id == study.id, Item.purpose == Purpose.main)
     retired = select(Item.external_id, Item.retired_reason).where(*main, Item.retired)
     rows = _rated(analysis)
-    work = rows[rows["kind"].isin(analysis.scope.kinds)]["item"].astype(str).value_counts()
+    of_counted_people = ~rows["excluded"] | analysis.scope.with_excluded  # others have rows of their own
+    work = rows[rows["kind"].isin(analysis.scope.kinds) & of_counted_people]["item"].astype(str).value_counts()
     ignored = mostly_ignored(analysis.frame, analysis.scope)
     listed = [(item, "most annotators ignored it", analysis.scope.with_ignored) for item in sorted(ignored)]
     taken_out = sorted(map(tuple, session.execute(retired)))
