@@ -221,7 +221,7 @@ def test_recruitment_and_pay_are_in_methods_datasheet_and_numbers(sqlite_engine,
     methods = report.files["methods.txt"].decode()
     assert "Recruitment: Posted on Prolific. Eligibility, as the panel enforced it: Approval rate 98 %; " in methods
     assert (
-        "The pay was GBP 0.25 per item. With a median active time of 60.00 seconds per item, pauses over 120 seconds "
+        "The pay was GBP 0.25 per item. With a median active time of 60 seconds per item, pauses over 120 seconds "
         "not counted, the median annotator earned GBP 20.00 per hour and the lowest-paid GBP 10.00." in methods
     )
     sheet = report.files["heds.md"].decode()
