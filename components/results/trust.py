@@ -120,7 +120,8 @@ def annotators(looks: Sequence[AnnotatorLook], speeds: Sequence[Speed] | Undefin
     elif len(unchecked) < len(CHECKS):
         st.text("No annotator stands out.")
     order = sorted(looks, key=lambda look: (look.annotator not in names, look.annotator))
-    rows = pd.DataFrame([look_row(look, fast.get(look.annotator)) for look in order]).drop(columns=[*unchecked])
+    empty = [*unchecked] if names else [*unchecked, "Why to look"]
+    rows = pd.DataFrame([look_row(look, fast.get(look.annotator)) for look in order]).drop(columns=empty)
     st.dataframe(rows, hide_index=True, key="looks", column_config={"Why to look": {"width": "large"}})
     if unchecked:
         st.text("\n".join(f"{CHECKS[column]} could not be checked. {why}" for column, why in unchecked.items()))

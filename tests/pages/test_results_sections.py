@@ -188,7 +188,7 @@ def test_unordered_options_are_the_reason_given_for_unchecked_annotators():
     assert not app.exception
     script = app.text[-1].value
     assert "Severity could not be checked. Not defined: the options have no order." in script
-    assert not {"Severity", "With the others", "Seconds"} & {*app.dataframe[0].value.columns}
+    assert not {"Severity", "With the others", "Seconds", "Why to look"} & {*app.dataframe[0].value.columns}
 
 
 def test_a_check_that_failed_counts_its_pairs():
