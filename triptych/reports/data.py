@@ -10,19 +10,20 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from openpyxl import Workbook
 
 from triptych.formats.long_csv import Cell, safe_text
 from triptych.reports.cells import Table
-from triptych.reports.further import beside, words_of
+from triptych.reports.further import beside
 from triptych.reports.html import readable
 from triptych.reports.numbers import HEADER, Book
 from triptych.results.adjudication import FinalValue
 from triptych.results.criterion import group_names
 from triptych.results.frame.counted import counting
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.results.texts import WHOLE
+from triptych.results.texts import WHOLE, words_of
 
 RATINGS_HEADER = (
     "annotation",
@@ -72,7 +73,8 @@ def rating_rows(
 
     words: length of each candidate, by (item, system). finals: item → its final values.
     """
-    counted, lengths = counting(analysis.frame, analysis.scope), words_of(analysis, words)
+    counted = counting(analysis.frame, analysis.scope)
+    lengths = np.nan if words is None else words_of(analysis.frame.ratings, words)
     groups = group_names(analysis.frame)
     ratings = analysis.frame.ratings.assign(counted=counted, beside=beside(analysis), words=lengths)
     order = [criterion.key for criterion in analysis.frame.rubric.asked(analysis.frame.round)]

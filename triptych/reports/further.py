@@ -17,7 +17,7 @@ from triptych.results.frame.upkeep import twice_rated
 from triptych.results.judges import judges, scope_of_judges
 from triptych.results.pay import PayMeter
 from triptych.results.study_analysis import StudyAnalysis, lengths, spans
-from triptych.results.texts import Texts, readings_of, texts_of
+from triptych.results.texts import Texts, readings_of, texts_of, words_of
 from triptych.stats.analysis.study import BesideRatings
 from triptych.stats.undefined import Undefined
 from triptych.storage.models import Study
@@ -59,7 +59,7 @@ def further_from(
 ) -> Further:
     """The same from data that was read; `twice` is from triptych.results.twice_rated."""
     counts = counting(twice, analysis.scope).any()
-    has_words = words_of(analysis, texts.words).notna().any()
+    has_words = not np.isnan(words_of(analysis.frame.ratings, texts.words)).all()
     numbers = BesideRatings(
         with_self=with_self(twice, analysis.scope) if counts else {},
         repeated=repeated(twice, analysis.scope) if counts else {},
@@ -78,15 +78,6 @@ def further_from(
         finals or {},
         numbers,
     )
-
-
-def words_of(analysis: StudyAnalysis, words: pd.Series | None) -> pd.Series:
-    """Length in words of each rating's candidate; missing if it has no text, or the rating is about the item."""
-    rows = analysis.frame.ratings
-    if words is None or words.empty:
-        return pd.Series(np.nan, index=rows.index)
-    place = pd.MultiIndex.from_arrays([rows["item"].astype(object), rows["system"]])
-    return pd.Series(words.reindex(place).to_numpy(dtype=float), index=rows.index)
 
 
 def beside(analysis: StudyAnalysis) -> np.ndarray:

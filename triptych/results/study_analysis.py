@@ -20,11 +20,10 @@ from triptych.results.frame.collection import collection
 from triptych.results.frame.counted import counted_ratings, counted_work, mostly_ignored
 from triptych.results.frame.model import Counted, Frame, StudyName
 from triptych.results.judges import metrics_in
-from triptych.results.texts import Texts
+from triptych.results.texts import Texts, words_of
 from triptych.stats.analysis.annotators import Worker
 from triptych.stats.analysis.collection import NOT_TESTED, Collected
 from triptych.stats.analysis.contrasts import Contrast
-from triptych.stats.analysis.ratings import Ratings
 from triptych.stats.analysis.study import StudyNumbers, length_of
 from triptych.stats.correlation import Correlations
 from triptych.stats.numbers import joined_words
@@ -248,13 +247,9 @@ def lengths(analysis: StudyAnalysis, texts: Texts) -> dict[str, Correlations | U
     if texts.pieces.empty:
         why = Undefined("Not defined: the candidates have no text.")
         return dict.fromkeys(analysis.compared, why)
-    words = texts.words
-    return {key: _length(analysis, analysis.ratings_of(key), words) for key in analysis.compared}
-
-
-def _length(analysis: StudyAnalysis, ratings: Ratings, words: pd.Series) -> Correlations | Undefined:
-    place = pd.MultiIndex.from_arrays([analysis.item_names[ratings.item], ratings.system])
-    return length_of(ratings, words.reindex(place).to_numpy(dtype=float))
+    words = words_of(analysis.frame.ratings, texts.words)
+    compared = map(analysis.ratings_of, analysis.compared)
+    return {ratings.variable.key: length_of(ratings, words[ratings.rows]) for ratings in compared}
 
 
 def spans(readings: pd.DataFrame) -> tuple[SpanAgreement, ...] | Undefined:

@@ -73,6 +73,15 @@ class Texts:
         return {assignment: contexts.get(assignment, 0) + responses.get(item, 0) for assignment, item in rows}
 
 
+def words_of(ratings: pd.DataFrame, words: pd.Series) -> np.ndarray:
+    """(n,) words of each rating's candidate, NaN if it has no text, or the rating is about the item.
+
+    words: as in `Texts.words`.
+    """
+    place = pd.MultiIndex.from_arrays([ratings["item"].astype(object), ratings["system"]])
+    return words.reindex(place).to_numpy(dtype=float)
+
+
 _texts: dict[StudyName, tuple[str | None, Texts]] = {}
 
 
