@@ -194,15 +194,7 @@ def _pay(facts: Facts, scope: Counted) -> dict[str, Any]:
 
 def _exclusion(exclusion: Exclusion) -> tuple[Any, ...]:
     when = exclusion.when.strftime("%Y-%m-%dT%H:%M:%SZ") if exclusion.when else None
-    return (
-        exclusion.what,
-        exclusion.which,
-        when,
-        exclusion.who,
-        exclusion.reason,
-        exclusion.annotations,
-        int(exclusion.counted),
-    )
+    return tuple({**vars(exclusion), "when": when, "counted": int(exclusion.counted)}.values())
 
 
 def scope_as_json(scope: Counted) -> dict[str, Any]:

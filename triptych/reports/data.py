@@ -7,7 +7,7 @@ contain them.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,44 +25,49 @@ from triptych.results.frame.counted import counting
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.texts import WHOLE, words_of
 
-RATINGS_HEADER = (
-    "annotation",
-    "annotator",
-    "annotator_kind",
-    "item_id",
-    "system",
-    "position",
-    "criterion",
-    "value",
-    "option",
-    "missing",
-    "reasons",
-    "surplus",
-    "excluded",
-    "counted",
-    "beside",
-    "item_group",
-    "final_value",
-    "final_option",
-    "words",
-    "assigned_at",
-    "submitted_at",
-    "active_seconds",
-)
-ANNOTATIONS_HEADER = (
-    "annotation",
-    "annotator",
-    "annotator_kind",
-    "item_id",
-    "state",
-    "excluded",
-    "after_unblinding",
-    "counted",
-    "words_to_read",
-    "assigned_at",
-    "submitted_at",
-    "active_seconds",
-)
+MOMENT = "%Y-%m-%dT%H:%M:%S.%fZ"
+# column → function that gets its cell from a row of a table of the frame, with the columns that this module adds
+Columns = dict[str, Callable[[Any], Cell]]
+WHOSE: Columns = {
+    "annotation": lambda row: row.assignment,
+    "annotator": lambda row: row.annotator,
+    "annotator_kind": lambda row: row.kind,
+    "item_id": lambda row: row.item,
+}
+TIMES: Columns = {
+    "assigned_at": lambda row: row.assigned_at.strftime(MOMENT),
+    "submitted_at": lambda row: row.submitted_at.strftime(MOMENT),
+    "active_seconds": lambda row: round(row.active_seconds, 1),
+}
+RATINGS: Columns = {
+    **WHOSE,
+    "system": lambda row: row.system_name,
+    "position": lambda row: int(row.position) if row.position >= 0 else None,
+    "criterion": lambda row: row.criterion,
+    "value": lambda row: None if pd.isna(row.value) else float(row.value),
+    "option": lambda row: row.option if isinstance(row.option, str) else None,
+    "missing": lambda row: int(row.missing),
+    "reasons": lambda row: row.reasons.replace(",", ";"),
+    "surplus": lambda row: int(row.state == "surplus"),
+    "excluded": lambda row: int(row.excluded),
+    "counted": lambda row: int(row.counted),
+    "beside": lambda row: int(row.beside),
+    "item_group": lambda row: row.item_group,
+    "final_value": lambda row: None if isinstance(row.final, str) else row.final,
+    "final_option": lambda row: row.final if isinstance(row.final, str) else None,
+    "words": lambda row: None if pd.isna(row.words) else int(row.words),
+    **TIMES,
+}
+ANNOTATIONS: Columns = {
+    **WHOSE,
+    "state": lambda row: row.state,
+    "excluded": lambda row: int(row.excluded),
+    "after_unblinding": lambda row: int(row.late),
+    "counted": lambda row: int(row.counted),
+    "words_to_read": lambda row: row.words_to_read,
+    **TIMES,
+}
+RATINGS_HEADER, ANNOTATIONS_HEADER = tuple(RATINGS), tuple(ANNOTATIONS)
 HIGHLIGHTS_HEADER = ("item_id", "system", "turn", "characters", "annotator", "start", "end", "label")
 
 
@@ -73,31 +78,22 @@ def rating_rows(
 
     words: length of each candidate, by (item, system). finals: item → its final values.
     """
-    counted = counting(analysis.frame, analysis.scope)
-    lengths = np.nan if words is None else words_of(analysis.frame.ratings, words)
-    groups = group_names(analysis.frame)
-    ratings = analysis.frame.ratings.assign(counted=counted, beside=beside(analysis), words=lengths)
+    rows, groups = analysis.frame.ratings, group_names(analysis.frame)
     order = [criterion.key for criterion in analysis.frame.rubric.asked(analysis.frame.round)]
-    ratings = ratings.assign(place=[order.index(key) for key in ratings["criterion"]])
-    for row in ratings.sort_values(["assignment", "place", "position", "system"]).itertuples():
-        yield (
-            *_work(row),
-            analysis.names.get(row.system),
-            int(row.position) if row.position >= 0 else None,
-            row.criterion,
-            None if pd.isna(row.value) else float(row.value),
-            row.option if isinstance(row.option, str) else None,
-            int(row.missing),
-            row.reasons.replace(",", ";"),
-            int(row.state == "surplus"),
-            int(row.excluded),
-            int(row.counted),
-            int(row.beside),
-            groups[row.item],
-            *_final(row, finals or {}),
-            None if pd.isna(row.words) else int(row.words),
-            *_time(row),
-        )
+    values = {(item, *of): value for item, final in (finals or {}).items() for of, value in final.values.items()}
+    labels = {
+        "system_name": [analysis.names.get(code) for code in rows["system"]],
+        "item_group": [groups[item] for item in rows["item"]],
+        "final": [values.get(of) for of in zip(rows["item"], rows["system"], rows["criterion"], strict=True)],
+    }
+    rows = rows.assign(
+        counted=counting(analysis.frame, analysis.scope),
+        beside=beside(analysis),
+        words=np.nan if words is None else words_of(rows, words),
+        place=[order.index(key) for key in rows["criterion"]],
+        **{name: pd.Series(column, rows.index, dtype=object) for name, column in labels.items()},
+    )
+    return _cells(rows.sort_values(["assignment", "place", "position", "system"]), RATINGS)
 
 
 def annotation_rows(analysis: StudyAnalysis, reading: Mapping[int, int]) -> Iterator[tuple[Cell, ...]]:
@@ -105,10 +101,15 @@ def annotation_rows(analysis: StudyAnalysis, reading: Mapping[int, int]) -> Iter
 
     reading: the number of words to read for each annotation.
     """
-    counted, work = set(analysis.work["assignment"].tolist()), analysis.frame.work
-    for row in work.assign(late=analysis.frame.after_unblinding(work)).sort_values("assignment").itertuples():
-        marks = row.excluded, row.late, row.assignment in counted
-        yield (*_work(row), row.state, *map(int, marks), reading.get(row.assignment), *_time(row))
+    work = analysis.frame.work
+    counted = work["assignment"].isin(analysis.work["assignment"])
+    words = pd.Series([reading.get(number) for number in work["assignment"]], work.index, dtype=object)
+    rows = work.assign(late=analysis.frame.after_unblinding(work), counted=counted, words_to_read=words)
+    return _cells(rows.sort_values("assignment"), ANNOTATIONS)
+
+
+def _cells(rows: pd.DataFrame, columns: Columns) -> Iterator[tuple[Cell, ...]]:
+    return (tuple(cell(row) for cell in columns.values()) for row in rows.itertuples())
 
 
 def highlight_rows(analysis: StudyAnalysis, readings: pd.DataFrame | None) -> Iterator[tuple[Cell, ...]]:
@@ -122,22 +123,6 @@ def highlight_rows(analysis: StudyAnalysis, readings: pd.DataFrame | None) -> It
         yield row.item, system, turn, row.length, row.annotator, *ends, row.label or None
 
 
-def _final(row: Any, finals: Mapping[str, FinalValue]) -> tuple[Cell, ...]:
-    """The final number and option of a rating."""
-    final = finals.get(row.item)
-    value = final.values.get((row.system, row.criterion)) if final else None
-    return (None, value) if isinstance(value, str) else (value, None)
-
-
-def _work(row: Any) -> tuple[Cell, ...]:
-    return row.assignment, row.annotator, row.kind, row.item
-
-
-def _time(row: Any) -> tuple[Cell, ...]:
-    times = (at.strftime("%Y-%m-%dT%H:%M:%S.%fZ") for at in (row.assigned_at, row.submitted_at))
-    return *times, round(row.active_seconds, 1)
-
-
 def number_rows(book: Book, sha256: str) -> Iterator[tuple[Cell, ...]]:
     """The rows of results.csv, in the order of HEADER."""
     for number in book.numbers:
@@ -149,18 +134,15 @@ def number_rows(book: Book, sha256: str) -> Iterator[tuple[Cell, ...]]:
 def workbook(tables: Sequence[Table], book: Book, sha256: str) -> bytes:
     """One sheet per table, as printed, and one with every number; no cell that a spreadsheet takes for a formula."""
     made = Workbook(write_only=True)
+    sheets: dict[str, list[Sequence[Cell]]] = {}
     for table in tables:
-        sheet = made.create_sheet(table.name[:31])
-        for row in (table.header, *([cell.text for cell in row] for row in table.rows), *([n] for n in table.notes)):
-            sheet.append([_text(words) for words in row])
-    sheet = made.create_sheet("numbers")
-    sheet.append(list(HEADER))
-    for numbers in number_rows(book, sha256):
-        sheet.append([_text(cell) if isinstance(cell, str) else cell for cell in numbers])
+        cells = ([cell.text for cell in row] for row in table.rows)
+        sheets[table.name[:31]] = [table.header, *cells, *([note] for note in table.notes)]
+    sheets["numbers"] = [HEADER, *number_rows(book, sha256)]
+    for name, rows in sheets.items():
+        sheet = made.create_sheet(name)
+        for row in rows:
+            sheet.append([safe_text(readable(cell)) if isinstance(cell, str) else cell for cell in row])
     file = io.BytesIO()
     made.save(file)
     return file.getvalue()
-
-
-def _text(words: str) -> str:
-    return safe_text(readable(words))
