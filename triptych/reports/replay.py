@@ -10,7 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import chain
+from itertools import chain, groupby
+from operator import attrgetter
 
 from sqlalchemy import select
 from sqlmodel import Session
@@ -64,14 +65,10 @@ def assignment_rows(session: Session, study: Study, names: dict[int, str]) -> It
     inputs, only after unblinding: the seed for ties, and the systems in the order of their rows.
     """
     every = shown_in(session, study)
-    codes = dict(map(tuple, session.execute(select(System.id, System.blind_code).where(System.study_id == study.id))))
-    orders = replayed(every, study.seed)
-    for assignment, order in zip(every, orders, strict=True):
-        listed = as_json([names[codes[system]] for system in assignment.systems])
-        replay = (
-            _tie_seed(study.seed, assignment),
-            as_json([names[codes[system]] for system in sorted(assignment.systems)]),
-        )
+    codes = session.execute(select(System.id, System.blind_code).where(System.study_id == study.id))
+    called = {system: names[code] for system, code in codes}
+    for assignment, order in zip(every, replayed(every, study.seed), strict=True):
+        by_number = as_json([called[system] for system in sorted(assignment.systems)])
         yield (
             assignment.number,
             assignment.annotator,
@@ -79,10 +76,10 @@ def assignment_rows(session: Session, study: Study, names: dict[int, str]) -> It
             assignment.purpose,
             assignment.state,
             assignment.reserved_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
-            listed,
+            as_json([called[system] for system in assignment.systems]),
             int(assignment.order_known),
             None if order is None else int(order == assignment.systems),
-            *(replay if study.unblinded_at else (None, None)),
+            *((_tie_seed(study.seed, assignment), by_number) if study.unblinded_at else (None, None)),
         )
 
 
@@ -138,11 +135,7 @@ def shown_in(session: Session, study: Study) -> list[ShownAssignment]:
         .where(Assignment.study_id == study.id)
         .order_by(Slot.assignment_id, Slot.position)
     )
-    systems: dict[int, list[int]] = {}
-    orders_known: dict[int, bool] = {}
-    for assignment, system, order_known in session.execute(slots):
-        systems.setdefault(assignment, []).append(system)
-        orders_known[assignment] = orders_known.get(assignment, True) and order_known
+    shown = {number: list(rows) for number, rows in groupby(session.execute(slots), attrgetter("assignment_id"))}
     made = (
         select(
             Assignment.id,
@@ -160,6 +153,7 @@ def shown_in(session: Session, study: Study) -> list[ShownAssignment]:
         .order_by(Assignment.id)
     )
     return [
-        ShownAssignment(*(*row, tuple(systems.get(row[0], ())), orders_known.get(row[0], False)))
+        ShownAssignment(*(*row, tuple(of.system_id for of in own), bool(own) and all(of.order_known for of in own)))
         for row in session.execute(made)
+        for own in [shown.get(row[0], [])]
     ]
