@@ -74,13 +74,11 @@ class Files(StudyNumbers):
 
     @property
     def margins(self) -> Mapping[str, float]:
-        margins: dict[str, float] = self.codebook["margins"]
-        return margins
+        return self.codebook["margins"]
 
     @property
     def groups(self) -> Mapping[str, str]:
-        groups: dict[str, str] = self.codebook["annotator_groups"]
-        return groups
+        return self.codebook["annotator_groups"]
 
     @property
     def collection(self) -> Collected:
@@ -136,8 +134,7 @@ class Files(StudyNumbers):
 
     def read(self, rows: Rows) -> list[Ratings]:
         """The ratings in these rows, by criterion."""
-        of = {variable.key: [row for row in rows if row["criterion"] == variable.key] for variable in self.variables}
-        return [self._ratings(variable, of[variable.key]) for variable in self.variables]
+        return [self._ratings(v, [row for row in rows if row["criterion"] == v.key]) for v in self.variables]
 
     def _ratings(self, variable: Variable, rows: Rows) -> Ratings:
         option = codes(rows, "option", [option.key for option in variable.options], -1)

@@ -8,7 +8,6 @@ from functools import cached_property
 
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.stats.analysis.listing import Listing
-from triptych.stats.analysis.ratings import ABOUT_ITEM
 from triptych.stats.analysis.statistics import Number
 from triptych.stats.analysis.study import BesideRatings
 
@@ -53,8 +52,3 @@ class Book:
             for number in self.numbers
             if (number.part, number.statistic) == (part, statistic) and criterion in ("", number.criterion)
         )
-
-
-def name_of(analysis: StudyAnalysis, code: int) -> str:
-    """A system's visible name; "" for the item itself."""
-    return "" if code == ABOUT_ITEM else analysis.names[code]

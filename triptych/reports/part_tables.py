@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from triptych.reports.cells import Cell, Notes, Table, limits, number_cells
 from triptych.reports.numbers import Book
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.stats.analysis import statistics as tables
-from triptych.stats.analysis.statistics import Statistic, columns
+from triptych.stats.analysis.statistics import Number, Statistic, columns
 
 MOST_ROWS = 200
 
@@ -61,22 +61,20 @@ class PartTable:
         heads = (["Criterion"] if has_criteria else []) + ([self.names] if self.names else [])
         return (*heads, *columns(self.statistics)), rows
 
-    def _shown(self, book: Book) -> Iterator[tuple[str, str, str]]:
+    def _shown(self, book: Book) -> Iterable[tuple[str, str, str]]:
         """(criterion, name, second name) of each place with one of the statistics, in order."""
-        names = {statistic.name for statistic in self.statistics}
-        has_name = bool(self.unnamed) or not self.names
-        yield from dict.fromkeys(
-            (number.criterion, number.system, number.baseline)
-            for number in book.numbers
-            if number.part == self.part and number.statistic in names and (number.system or has_name)
-        )
+        shown = [number for number in self._numbers(book) if number.system or self.unnamed or not self.names]
+        return dict.fromkeys((number.criterion, number.system, number.baseline) for number in shown)
 
     def _undefined(self, titles: dict[str, str], book: Book) -> Iterator[str]:
         """Why a criterion has no rows."""
-        names = {statistic.name for statistic in self.statistics}
-        for number in book.numbers if self.names and not self.unnamed else ():
-            if number.part == self.part and number.statistic in names and not number.system and number.value is None:
+        for number in self._numbers(book) if self.names and not self.unnamed else ():
+            if not number.system and number.value is None:
                 yield f"{titles[number.criterion]}: {number.printed}"
+
+    def _numbers(self, book: Book) -> list[Number]:
+        names = {statistic.name for statistic in self.statistics}
+        return [number for number in book.numbers if number.part == self.part and number.statistic in names]
 
     def _systems_by_criteria(
         self, titles: dict[str, str], book: Book, notes: Notes
@@ -260,8 +258,7 @@ APPENDIX = (
         "Judges and each annotator",
         tables.STAND_IN_PAIR,
         "Which of the two agrees with the other annotators at least as well; ties win for both. p is one-sided, "
-        "corrected by "
-        "Benjamini and Yekutieli.",
+        "corrected by Benjamini and Yekutieli.",
         "Judge and annotator",
     ),
     PartTable(

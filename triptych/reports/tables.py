@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from string import ascii_lowercase
 
 from triptych.reports.cells import NONE, Cell, Notes, Table, limits, number_cells
-from triptych.reports.numbers import Book, name_of
+from triptych.reports.numbers import Book
 from triptych.reports.part_tables import APPENDIX, CONTRASTS, FINAL_VALUES, MAJORITY
 from triptych.results.adjudication import FinalValue
 from triptych.results.criterion import CriterionResult, interval_note, titles_apart
@@ -16,7 +16,7 @@ from triptych.results.verdicts import clear_of, tested_here_only
 from triptych.results.warnings import Finding, all_not_run
 from triptych.rubric.answers import LETTERS
 from triptych.stats.analysis.listing import SET_APART
-from triptych.stats.analysis.statistics import AGREEMENT, SYSTEM, columns
+from triptych.stats.analysis.statistics import AGREEMENT, ALPHA, SYSTEM, columns
 from triptych.stats.numbers import counted, joined_words
 from triptych.stats.undefined import Undefined
 
@@ -34,7 +34,7 @@ def tables_of(analysis: StudyAnalysis, book: Book) -> Iterator[Table]:
 def main_table(analysis: StudyAnalysis, book: Book) -> Table:
     """Systems by criteria: mean with interval, and the other systems that a system is clearly above."""
     notes = Notes()
-    names = [name_of(analysis, code) for code in analysis.frame.systems]
+    names = [analysis.names[code] for code in analysis.frame.systems]
     letters = dict(zip(names, ascii_lowercase if _lettered(analysis) else [""] * len(names), strict=False))
     rated = [result for result in analysis.criteria if result.systems and result.criterion.per_response]
     rows = [
@@ -76,14 +76,8 @@ def _n_row(rated: Sequence[CriterionResult]) -> tuple[Cell, ...]:
 
 
 def _agreement_row(book: Book, rated: Sequence[CriterionResult], notes: Notes) -> tuple[Cell, ...]:
-    cells = (
-        notes.cell(
-            book.get("agreement", result.criterion.key, "alpha"),
-            limits(book, "agreement", result.criterion.key, "alpha"),
-        )
-        for result in rated
-    )
-    return Cell("Krippendorff's alpha"), *cells
+    places = [("agreement", result.criterion.key) for result in rated]
+    return Cell("Krippendorff's alpha"), *(cell for of in places for cell in number_cells(book, notes, ALPHA, of))
 
 
 def main_notes(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
@@ -130,8 +124,8 @@ def agreement(analysis: StudyAnalysis, book: Book) -> Table:
         remarks += [f"{result.criterion.title}: {words}" for words in (coefficients.band, coefficients.note) if words]
     about = (
         "A unit is one response, or one item where the question is about the item, rated twice or more. 95 % intervals "
-        "from leaving out one item at a time (jackknife), for these annotators. Alpha is "
-        "Krippendorff's, at the level of the scale; AC is AC1 on nominal scales, else AC2."
+        "from leaving out one item at a time (jackknife), for these annotators. Alpha is Krippendorff's, at the level "
+        "of the scale; AC is AC1 on nominal scales, else AC2."
     )
     header = ("Criterion", "Level", *columns(AGREEMENT))
     return Table(
@@ -145,7 +139,7 @@ def item_means(analysis: StudyAnalysis, book: Book) -> Table:
     rated = [result for result in analysis.criteria if result.systems and result.criterion.per_response]
     rows = tuple(
         (Cell(name), *(_item_mean(book, result.criterion.key, name, notes) for result in rated))
-        for name in (name_of(analysis, code) for code in analysis.frame.systems)
+        for name in (analysis.names[code] for code in analysis.frame.systems)
     )
     about = (
         "Mean ± SD over items, each represented by the mean of its ratings; SD with divisor n - 1. In brackets the "
@@ -178,7 +172,7 @@ def answers(analysis: StudyAnalysis, book: Book) -> Table:
             Cell(_listed(result, book, name)),
         )
         for result in analysis.criteria
-        for name in (name_of(analysis, system.system) for system in result.systems)
+        for name in (analysis.names.get(system.system, "") for system in result.systems)
     ]
     header = ("Criterion", "System", *columns(SYSTEM), "Answers")
     return Table("answers", "Answers", header, tuple(rows), notes.sentences(), prose=True)
