@@ -171,13 +171,11 @@ def differences(result: CriterionResult, contrasts: Sequence[Contrast], names: d
 
 def answers(result: CriterionResult, names: dict[int, str]) -> Plot | None:
     """One bar per system, divided by the share of each answer; None if answers are not counted."""
-    titles, counts = _counts(result, names)
+    counts = [(names.get(system.system, "The item"), _counts_of(system)) for system in result.systems]
     rows = [(name, of_system) for name, of_system in counts if sum(of_system)]
     if not rows:
         return None
-    colours = _colours(result, len(titles))
-    hatches = [""] * len(titles) if result.points else _hatches(colours)
-    legend = list(zip(titles, colours, hatches, strict=True))
+    legend = _legend(result)
 
     def draw(axes: Axes) -> None:
         for row, (_, of_system) in enumerate(rows):
@@ -269,13 +267,6 @@ def _signed(number: float) -> str:
     return f"{number:+g}".replace("-", "−") if number else "0"
 
 
-def _counts(result: CriterionResult, names: dict[int, str]) -> tuple[list[str], list[tuple[str, Sequence[int]]]]:
-    """Titles of the answers, and the number of each answer by system."""
-    options = getattr(result.criterion.scale, "options", ())
-    titles = [f"{point:g}" for point in result.points] or [option.title for option in options]
-    return titles, [(names.get(system.system, "The item"), _counts_of(system)) for system in result.systems]
-
-
 def _counts_of(system: SystemResult) -> Sequence[int]:
     """Counts by point of the scale, or by option."""
     if system.counts:
@@ -283,12 +274,14 @@ def _counts_of(system: SystemResult) -> Sequence[int]:
     return [] if isinstance(system.shares, Undefined) else [option.count for option in system.shares]
 
 
-def _colours(result: CriterionResult, count: int) -> list[str]:
-    """A ramp for points, which are ordered; separate colours for options."""
-    if not result.points:
-        options = getattr(result.criterion.scale, "options", ())
-        return palette.of_options([option.positive for option in options])
-    return [palette.along_scale(place / max(count - 1, 1)) for place in range(count)]
+def _legend(result: CriterionResult) -> list[tuple[str, str, str]]:
+    """(answer, colour, hatch): a ramp for points, which are ordered; separate colours and hatches for options."""
+    if result.points:
+        last = max(len(result.points) - 1, 1)
+        return [(f"{point:g}", palette.along_scale(place / last), "") for place, point in enumerate(result.points)]
+    options = getattr(result.criterion.scale, "options", ())
+    colours = palette.of_options([option.positive for option in options])
+    return list(zip([option.title for option in options], colours, _hatches(colours), strict=True))
 
 
 def _hatches(colours: Sequence[str]) -> list[str]:

@@ -110,11 +110,9 @@ def _no_limit(facts: Facts) -> str:
 
 def _paid(facts: Facts) -> Answer:
     """Whether evaluators are paid, if the study has that information."""
-    return (
-        Answer()
-        if isinstance(facts.pay, Undefined)
-        else Answer((1,) if facts.pay.pay.per_item else (3,), f"{rate_of(facts.pay.pay)}{facts.paid_before}.")
-    )
+    if isinstance(facts.pay, Undefined):
+        return Answer()
+    return Answer((1,) if facts.pay.pay.per_item else (3,), f"{rate_of(facts.pay.pay)}{facts.paid_before}.")
 
 
 def _eligible(facts: Facts) -> str:
@@ -267,21 +265,19 @@ def heds_json(sheet: Sheet, criteria: list[Criterion]) -> dict[str, Any]:
     for question in QUESTIONS:
         places = names if question.per_criterion else {"": ""}
         answers = {name: sheet.get((question.number, key), Answer()) for key, name in places.items()}
+        texts = {name: answer.text for name, answer in answers.items()}
         if question.kind == "text":
-            fields[f"heds-{question.id}"] = _box(
-                {name: answer.text for name, answer in answers.items()}, question.number
-            )
+            fields[f"heds-{question.id}"] = _box(texts, question.number)
             continue
         for number, words in enumerate(question.options, 1):
+            is_chosen = {name: number in answer.chosen for name, answer in answers.items()}
             fields[f"heds-{question.id}-{number}"] = {
-                "data": {name: number in answer.chosen for name, answer in answers.items()},
+                "data": is_chosen,
                 "control": {},
-                "text": {
-                    name: f"{number}. {words}" if number in answer.chosen else "" for name, answer in answers.items()
-                },
+                "text": {name: f"{number}. {words}" if chosen else "" for name, chosen in is_chosen.items()},
                 "number": question.number,
             }
-        fields[f"heds-{question.id}-other_text"] = _box({name: answer.text for name, answer in answers.items()})
+        fields[f"heds-{question.id}-other_text"] = _box(texts)
     return fields
 
 
