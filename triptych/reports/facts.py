@@ -18,7 +18,7 @@ from triptych.annotate.entry_test import EntryTest
 from triptych.results.frame.counted import mostly_ignored
 from triptych.results.frame.highlights import highlights_of
 from triptych.results.pay import PayMeter, meter_of, rate_of
-from triptych.results.quality import Standing, standings
+from triptych.results.quality import Standing, standings_counted
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.warnings import Finding
 from triptych.rubric.model import Rubric
@@ -252,8 +252,6 @@ def facts_of(session: Session, study: Study, analysis: StudyAnalysis) -> Facts:
     rubric, amendments = lifecycle.design_of(session, study).rubric, tuple(design.amendments(session, study))
     annotations = _annotations(session, study)
     counts = {name: _counts(annotations, name, counting) for name in ANNOTATION_FACTS}
-    workers = {worker.annotator for worker in analysis.workers}
-    called = analysis.frame.called
     return Facts(
         study=study,
         settings=settings,
@@ -271,11 +269,7 @@ def facts_of(session: Session, study: Study, analysis: StudyAnalysis) -> Facts:
         pay=meter_of(settings.pay, analysis.frame, analysis.scope.kinds),
         before_work=_before_work(session, study, analysis, rubric, amendments),
         amendments=amendments,
-        standings=tuple(
-            standing
-            for standing in standings(session, study, analysis.scope.kinds)
-            if called.get(standing.annotator, standing.annotator) in workers
-        ),
+        standings=tuple(standing for _, standing in standings_counted(session, study, analysis)),
         arrangements=counts["arrangement"],
         languages=counts["language"],
         mark_units=_mark_units(session, study, counting),

@@ -19,7 +19,7 @@ from triptych.results.design_caveats import one_at_a_time, unequal_sets, unequal
 from triptych.results.frame.loading import membership_of
 from triptych.results.frame.table import Filters
 from triptych.results.judges import excluded_judges, judges_in, sides
-from triptych.results.quality import standings
+from triptych.results.quality import standings_counted
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.texts import texts_of
 from triptych.results.unfilled import unfilled
@@ -128,13 +128,9 @@ def _speed(speeds: Collection[Speed] | Undefined) -> Iterator[Finding]:
 
 def _checks(session: Session, study: Study, analysis: StudyAnalysis) -> Iterator[Finding]:
     """Included annotators who are flagged by hidden checks."""
-    workers = {worker.annotator for worker in analysis.workers}
-    for standing in standings(session, study, analysis.scope.kinds):
-        annotator = analysis.frame.called.get(standing.annotator, standing.annotator)
-        if annotator in workers:
-            filters = Filters(annotators=frozenset({annotator}))
-            for flag in standing.flags:
-                yield Finding(49, "checks", f"{annotator}: {flag}", filters)
+    for annotator, standing in standings_counted(session, study, analysis):
+        for flag in standing.flags:
+            yield Finding(49, "checks", f"{annotator}: {flag}", Filters(annotators=frozenset({annotator})))
 
 
 def _unrated(session: Session, study: Study, analysis: StudyAnalysis) -> Iterator[Finding]:

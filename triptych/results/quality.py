@@ -127,6 +127,14 @@ def standings(session: Session, study: Study, kinds: Collection[str]) -> tuple[S
     )
 
 
+def standings_counted(session: Session, study: Study, analysis: StudyAnalysis) -> list[tuple[str, Standing]]:
+    """Annotators whose ratings count, as the frame calls them, and their standings."""
+    every, called = standings(session, study, analysis.scope.kinds), analysis.frame.called
+    named = [(called.get(standing.annotator, standing.annotator), standing) for standing in every]
+    workers = {worker.annotator for worker in analysis.workers}
+    return [(name, standing) for name, standing in named if name in workers]
+
+
 class _Met(StrEnum):
     """How an annotator answered a check."""
 
