@@ -175,14 +175,10 @@ class Facts:
     @property
     def plan_before(self) -> str:
         """In brackets, whether items were assigned according to a plan before an amendment that stored or ended one."""
-
-        def by_plan(plan: Any) -> str:
-            return _by_plan(bool(plan.get("lines")))
-
-        return _until(self.amendments, "plan", by_plan, _by_plan(self.planned))
+        return _until(self.amendments, "plan", lambda plan: _by_plan(plan.get("lines")), _by_plan(self.planned))
 
 
-def _by_plan(planned: bool) -> str:
+def _by_plan(planned: object) -> str:
     return "according to a plan" if planned else "without a plan"
 
 
