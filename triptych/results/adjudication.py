@@ -23,7 +23,7 @@ from triptych import clock
 from triptych.annotate.logged import LoggedAnnotation
 from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
 from triptych.results.criterion import criterion_ratings
-from triptych.results.frame.counted import counted_ratings
+from triptych.results.frame.counted import counting
 from triptych.results.frame.model import Counted, Frame
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.model import Criterion
@@ -198,22 +198,14 @@ def final_values(session: Session, study: Study, item: str | None = None) -> dic
 
 def agreement(frame: Frame, counted: Counted, finals: Mapping[str, FinalValue]) -> list[FinalAgreement]:
     """Per annotator, how many of their ratings equal the final value; empty where there is no final value."""
-    decided = {
-        (item, code, criterion): value
-        for item, final in finals.items()
-        for (code, criterion), value in final.values.items()
-    }
-    rows = counted_ratings(frame, counted)
-    rows = rows[rows["item"].isin([item for item, _, _ in decided]) & ~rows["missing"]]
-    counts: dict[str, list[int]] = {}
-    for row in rows[["annotator", "item", "system", "criterion", "value", "option"]].itertuples(index=False):
-        key = row.item, row.system, row.criterion
-        if key in decided:
-            value = row.option if pd.isna(row.value) else row.value
-            count = counts.setdefault(row.annotator, [0, 0])
-            count[0] += value == decided[key]
-            count[1] += 1
-    return [FinalAgreement(annotator, *count) for annotator, count in sorted(counts.items())]
+    final, decided = decided_frame(frame, finals)
+    given = frame.ratings
+    same = given["value"].eq(final.ratings["value"]) | given["option"].astype(object).eq(
+        final.ratings["option"].astype(object)
+    )
+    rows = counting(frame, counted) & decided & ~given["missing"].to_numpy()
+    counts = pd.DataFrame({"same": same, "of": 1})[rows].groupby(given["annotator"].astype(str)[rows]).sum()
+    return [FinalAgreement(row.Index, int(row.same), int(row.of)) for row in counts.itertuples()]
 
 
 def both_versions(analysis: StudyAnalysis, finals: Mapping[str, FinalValue]) -> tuple[FinalMeans, ...]:
