@@ -175,7 +175,7 @@ def test_an_excluded_annotator_makes_nobody_look_worse(sqlite_engine, make_study
         exclusions.exclude(session, study, people_[0].pseudonym, "against everybody", lead.pseudonym)
         frame, names = frame_of(session, study), system_names(session, study)
         each, everybody = (StudyAnalysis(frame, Counted(with_excluded=out), names) for out in (False, True))
-        result = quality.lines(quality.standings(session, study, HUMAN), each, everybody, Undefined(""), {})
+        result = quality.lines_of(session, study, each, everybody, twice_rated(session, study, frame))
 
         assert [line.standing.annotator for line in result][-1] == people_[0].pseudonym
         assert result[-1].standing.excluded_reason == "against everybody"

@@ -5,7 +5,7 @@ a lead's separate decision (`exclusions`).
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -198,21 +198,20 @@ def _before_work(session: Session, study: Study) -> dict[int, float]:
     return {person: float(seconds) for person, seconds in session.execute(statement)}
 
 
-def lines(
-    people: Sequence[Standing],
-    without: StudyAnalysis,
-    with_everybody: StudyAnalysis,
-    speeds: Sequence[Speed] | Undefined,
-    repeats: Mapping[str, Repeated],
+def lines_of(
+    session: Session, study: Study, analysis: StudyAnalysis, everybody: StudyAnalysis, twice: Frame
 ) -> list[Line]:
     """A line per annotator with data; flagged ones first, excluded ones last.
 
-    without, with_everybody: the analyses without and with excluded annotators. Annotators who count are compared with
-    each other, so that excluded ones do not make others look worse; excluded annotators are compared with everybody.
+    analysis, everybody: the analyses without and with excluded annotators; twice: from `twice_rated`. Annotators who
+    count are compared with each other, so that excluded ones do not make others look worse; excluded annotators are
+    compared with everybody.
     """
-    looks = {look.annotator: look for look in without.annotators}
+    people, repeats = standings(session, study, analysis.scope.kinds), repeated(twice, everybody.scope)
+    looks = {look.annotator: look for look in analysis.annotators}
     if any(standing.excluded_at for standing in people):
-        looks |= {look.annotator: look for look in with_everybody.annotators if look.excluded}
+        looks |= {look.annotator: look for look in everybody.annotators if look.excluded}
+    speeds = speeds_of(analysis.frame, everybody.scope, texts_of(session, study))
     speed = {} if isinstance(speeds, Undefined) else {row.annotator: row for row in speeds}
     every = [
         Line(row, looks.get(row.annotator), speed.get(row.annotator), repeats.get(row.annotator)) for row in people
@@ -221,15 +220,6 @@ def lines(
     return sorted(
         seen, key=lambda line: (line.standing.excluded_at is not None, not line.flags, line.standing.annotator)
     )
-
-
-def lines_of(
-    session: Session, study: Study, analysis: StudyAnalysis, everybody: StudyAnalysis, twice: Frame
-) -> list[Line]:
-    """Like `lines`; analysis, everybody: analyses without and with excluded annotators; twice: from `twice_rated`."""
-    people = standings(session, study, analysis.scope.kinds)
-    speeds = speeds_of(analysis.frame, everybody.scope, texts_of(session, study))
-    return lines(people, analysis, everybody, speeds, repeated(twice, everybody.scope))
 
 
 def flags_of(session: Session, study: Study, frame: Frame) -> dict[str, tuple[str, ...]]:
