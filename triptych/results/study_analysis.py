@@ -78,7 +78,7 @@ class StudyAnalysis(StudyNumbers):
 
     @cached_property
     def people_names(self) -> list[str]:
-        return self.annotator_names.tolist()
+        return self.frame.ratings["annotator"].cat.categories.tolist()
 
     @property
     def declared(self) -> Collection[str]:
@@ -160,11 +160,6 @@ class StudyAnalysis(StudyNumbers):
         """Labels of the item codes in the ratings."""
         return self.frame.ratings["item"].cat.categories
 
-    @property
-    def annotator_names(self) -> pd.Index:
-        """Labels of the annotator codes in the ratings."""
-        return self.frame.ratings["annotator"].cat.categories
-
     @cached_property
     def criteria(self) -> tuple[CriterionResult, ...]:
         """Per criterion: results of each system, agreement, positions, reasons."""
@@ -221,7 +216,7 @@ class StudyAnalysis(StudyNumbers):
     @cached_property
     def disagreement(self) -> Disagreement:
         """Disagreement by item and by annotator."""
-        return disagreement(self.ratings, self.item_names, self.annotator_names)
+        return disagreement(self.ratings, self.item_names, self.people_names)
 
 
 _analyses: dict[StudyName, tuple[Frame, dict[Counted, StudyAnalysis]]] = {}

@@ -84,11 +84,8 @@ def findings(analysis: StudyAnalysis) -> tuple[Finding, ...]:
         _people,
         _place,
     )
-    return _in_order(finding for source in sources for finding in source(analysis))
-
-
-def _in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    return tuple(sorted(findings, key=lambda finding: -finding.weight))
+    every = (finding for source in sources for finding in source(analysis))
+    return tuple(sorted(every, key=lambda finding: -finding.weight))
 
 
 def _simulated(analysis: StudyAnalysis) -> Iterator[Finding]:
@@ -207,7 +204,7 @@ def _single_annotators(analysis: StudyAnalysis) -> Iterator[Finding]:
         for contrast in analysis.contrasts_of(criterion):
             if contrast.clear or contrast.clear_here:
                 for code in compared.turned_by(contrast):
-                    turned.setdefault(str(analysis.annotator_names[code]), []).append(contrast)
+                    turned.setdefault(analysis.people_names[int(str(code))], []).append(contrast)
         for annotator, contrasts in turned.items():
             pairs = [pair_of(analysis, contrast) for contrast in contrasts]
             listed = first_words(pairs, MAX_LISTED)
