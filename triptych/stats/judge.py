@@ -52,8 +52,8 @@ class Comparison:
 class AltTest:
     """winning_rate (omega): share of annotators won against; advantage (rho): mean of judge_wins.
 
-    constant_rate: the winning rate of the best constant answer, which that of the judge must exceed; left_out:
-    annotators with too few items to be compared; the others are still compared with their ratings.
+    constant_rate: the winning rate of the best constant answer, which that of the judge must exceed; comparisons:
+    without annotators who have too few items; the others are still compared with their ratings.
     """
 
     winning_rate: float
@@ -61,7 +61,6 @@ class AltTest:
     advantage: float
     passes: bool
     comparisons: tuple[Comparison, ...]
-    left_out: tuple[Label, ...]
     epsilon: float
     measure: Measure
     sentence: str
@@ -106,13 +105,11 @@ def alt_test(
         largest = float(np.nanmax(np.abs([score, own]), initial=0)) or 1.0
         return list(_wins(np.round((score - own) / largest, 9), item, annotator, labels.tolist()))
 
-    of_judge = wins(judge)
-    comparisons = _compared(of_judge, epsilon)
+    comparisons = _compared(wins(judge), epsilon)
     if not np.ptp(judge[scored]):
         raise UndefinedStatistic("Not defined: the judge gave the same answer to everything that annotators rated.")
     of_constant = _compared(wins(_constant(ratings[scored], measure) if constant is None else same), epsilon)
-    left_out = tuple(label for label, judge_wins, _ in of_judge if len(judge_wins) < FEWEST_ITEMS)
-    return _test(comparisons, of_constant, left_out, measure, epsilon)
+    return _test(comparisons, of_constant, measure, epsilon)
 
 
 def _wins(ahead: np.ndarray, items: np.ndarray, annotators: np.ndarray, labels: list[Label]) -> Iterator[AnnotatorWins]:
@@ -169,7 +166,6 @@ def _compared(rows: list[AnnotatorWins], epsilon: float) -> tuple[Comparison, ..
 def _test(
     comparisons: tuple[Comparison, ...],
     of_constant: tuple[Comparison, ...],
-    left_out: tuple[Label, ...],
     measure: Measure,
     epsilon: float,
 ) -> AltTest:
@@ -184,7 +180,7 @@ def _test(
         f"with the others at least as well as an annotator {100 * advantage:.0f} % of the time."
     )
     rates = won / total, won_by_constant / total
-    return AltTest(*rates, advantage, passes, comparisons, left_out, epsilon, measure, words)
+    return AltTest(*rates, advantage, passes, comparisons, epsilon, measure, words)
 
 
 def _below(differences: np.ndarray, bound: float) -> float:
