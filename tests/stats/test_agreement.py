@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from triptych.stats import counts as counting
-from triptych.stats.agreement import Level, alpha_interval, krippendorff_alpha
-from triptych.stats.coefficients import agreement_table, band_note, category_note, intra_annotator
+from triptych.stats.agreement import Level, krippendorff_alpha
+from triptych.stats.coefficients import agreement_table, alpha_alone, band_note, category_note, intra_annotator
 from triptych.stats.counts import UnitCounts
 from triptych.stats.leave_one_out import without_each
 from triptych.stats.undefined import Undefined, UndefinedStatistic
@@ -46,6 +46,13 @@ def columns(ratings: list[tuple[int, float]]) -> tuple[np.ndarray, np.ndarray]:
 
 def percent_agreement(units, values) -> float:
     return present(agreement_table(units, values, "nominal")["percent"].value)
+
+
+def alpha_interval(units, values, level, items=None) -> tuple[float, float]:
+    interval = alpha_alone(units, values, level, items=items).interval
+    if isinstance(interval, Undefined):
+        raise UndefinedStatistic(interval.reason)
+    return interval
 
 
 def attempt(statistic, *arguments):

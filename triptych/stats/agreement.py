@@ -1,15 +1,14 @@
-"""Agreement between annotators: percent agreement and Krippendorff's alpha, with an interval."""
+"""Agreement between annotators: percent agreement and Krippendorff's alpha."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Literal
 
 import numpy as np
 
 from .columns import Column, Floats
-from .counts import Draw, UnitCounts, jackknife_interval
+from .counts import Draw, UnitCounts
 
 Level = Literal["nominal", "ordinal", "interval"]
 
@@ -24,20 +23,6 @@ def krippendorff_alpha(units: Column, values: Column, level: Level, scale: Colum
     """
     table = UnitCounts.build(units, values, scale).varied()
     return float(alphas(table, table.observed(), level)[0])
-
-
-def alpha_interval(
-    units: Column, values: Column, level: Level, scale: Column | None = None, items: Column | None = None
-) -> tuple[float, float]:
-    """Interval (low, high) of alpha from its values without each item, see counts.jackknife_interval.
-
-    items: (n,) label of the item that each unit belongs to; if omitted, every unit is its own item. Raises
-    UndefinedStatistic for fewer than two items and for ratings that are almost or entirely alike.
-    """
-    table = UnitCounts.build(units, values, scale, items).varied()
-    limits = jackknife_interval(table, partial(alphas, level=level))
-    table.refuse_rare(level)
-    return limits
 
 
 def percents(table: UnitCounts, draw: Draw) -> np.ndarray:

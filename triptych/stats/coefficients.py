@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from .agreement import Level, alpha_interval, alphas, krippendorff_alpha, percents
+from .agreement import Level, alphas, percents
 from .chance import WeightedStatistic, Weighting, fleiss, gwet, weight_table
 from .columns import Column, codes, numbers
 from .counts import NO_VARIATION, NOT_PAIRED, Statistic, UnitCounts, jackknife_interval
@@ -60,15 +60,15 @@ def agreement_table(
     apply to these annotators. Raises UndefinedStatistic when no unit has two ratings.
     """
     table = UnitCounts.build(units, values, scale, items)
-    coefficients = []
-    for key, (name, statistic) in _coefficients_of(table, level).items():
-        if isinstance(statistic, Undefined):
-            coefficients.append(Coefficient(key, name, statistic, statistic))
-            continue
-        value = float(statistic(table, table.observed())[0])
-        interval = or_undefined(_interval, table, key, statistic, level)
-        coefficients.append(Coefficient(key, name, value, interval))
-    return AgreementTable(table.units, table.ratings, int(table.alone.sum()), tuple(coefficients))
+    coefficients = tuple(_coefficient(table, key, *of, level) for key, of in _coefficients_of(table, level).items())
+    return AgreementTable(table.units, table.ratings, int(table.alone.sum()), coefficients)
+
+
+def _coefficient(table: UnitCounts, key: str, name: str, statistic: Statistic | Undefined, level: Level) -> Coefficient:
+    if isinstance(statistic, Undefined):
+        return Coefficient(key, name, statistic, statistic)
+    value = float(statistic(table, table.observed())[0])
+    return Coefficient(key, name, value, or_undefined(_interval, table, key, statistic, level))
 
 
 def _interval(table: UnitCounts, key: str, statistic: Statistic, level: Level) -> tuple[float, float]:
@@ -82,9 +82,10 @@ def alpha_alone(
     units: Column, values: Column, level: Level, scale: Column | None = None, items: Column | None = None
 ) -> Coefficient:
     """Krippendorff's alpha with its interval, or why there is none; arguments as in `agreement_table`."""
-    value = or_undefined(krippendorff_alpha, units, values, level, scale)
-    interval = or_undefined(alpha_interval, units, values, level, scale=scale, items=items)
-    return Coefficient("alpha", f"Krippendorff's alpha ({level})", value, interval)
+    table = or_undefined(UnitCounts.build, units, values, scale, items)
+    if isinstance(table, Undefined):
+        return Coefficient("alpha", f"Krippendorff's alpha ({level})", table, table)
+    return _coefficient(table, "alpha", *_coefficients_of(table, level)["alpha"], level)
 
 
 def intra_annotator(
