@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
 
 import streamlit as st
 
@@ -65,19 +64,14 @@ def _friedman(ranking: RankingOf, analysis: StudyAnalysis) -> None:
         return
     st.text(f"Friedman's test over {ranked.items} items: chi-square {number(ranked.statistic)}, {p_words(ranked.p)}.")
     means = zip(ranked.systems, ranked.mean_ranks, strict=True)
-    rows = [{"System": _name(analysis, system), "Mean rank (1 is highest)": number(mean)} for system, mean in means]
+    rows = [{"System": analysis.name(system), "Mean rank (1 is highest)": number(mean)} for system, mean in means]
     st.dataframe(rows, hide_index=True, key="ranks")
     pairs = [{"Systems": _pair(analysis, pair), **cells(RANK_DIFFERENCE, pair)} for pair in ranked.differences]
     st.dataframe(pairs, hide_index=True, key="nemenyi")
 
 
-def _name(analysis: StudyAnalysis, label: object) -> str:
-    """The name of a system, for a statistic labelled with its blind code."""
-    return analysis.name(cast(int, label))
-
-
 def _pair(analysis: StudyAnalysis, pair: RankDifference | LogitDifference) -> str:
-    return f"{_name(analysis, pair.system)} − {_name(analysis, pair.baseline)}"
+    return f"{analysis.name(pair.system)} − {analysis.name(pair.baseline)}"
 
 
 def _strengths(ranking: RankingOf, analysis: StudyAnalysis) -> None:
@@ -85,7 +79,7 @@ def _strengths(ranking: RankingOf, analysis: StudyAnalysis) -> None:
     if not isinstance(fitted, Preferences):
         st.text(f"Bradley-Terry strengths. {fitted}")
         return
-    rows = [{"System": _name(analysis, strength.system), **cells(STRENGTH, strength)} for strength in fitted.strengths]
+    rows = [{"System": analysis.name(strength.system), **cells(STRENGTH, strength)} for strength in fitted.strengths]
     st.dataframe(rows, hide_index=True, key="strengths")
     st.caption(fitted.sentence)
 

@@ -195,7 +195,7 @@ def _side_by_side(analysis: StudyAnalysis, key: str) -> list[str]:
     if analysis.n_ratings > MOST_RATINGS:
         return []
     camps = next((hint.camps for hint in analysis.camps if hint.criterion == key), None)
-    return [analysis.people_names[int(str(code))] for code in (*camps.first, *camps.second)] if camps else []
+    return [analysis.people_names[code] for code in (*camps.first, *camps.second)] if camps else []
 
 
 def camps(analysis: StudyAnalysis, slug: str) -> None:

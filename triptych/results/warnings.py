@@ -204,7 +204,7 @@ def _single_annotators(analysis: StudyAnalysis) -> Iterator[Finding]:
         for contrast in analysis.contrasts_of(criterion):
             if contrast.clear or contrast.clear_here:
                 for code in compared.turned_by(contrast):
-                    turned.setdefault(analysis.people_names[int(str(code))], []).append(contrast)
+                    turned.setdefault(analysis.people_names[code], []).append(contrast)
         for annotator, contrasts in turned.items():
             pairs = [pair_of(analysis, contrast) for contrast in contrasts]
             listed = first_words(pairs, MAX_LISTED)
@@ -303,7 +303,7 @@ def largest_gap(analysis: StudyAnalysis) -> str | None:
 def _camps(analysis: StudyAnalysis) -> Iterator[Finding]:
     """Camps that nobody declared."""
     for hint in analysis.camps:
-        people = [analysis.people_names[int(str(code))] for code in hint.camps.first]
+        people = [analysis.people_names[code] for code in hint.camps.first]
         listed = first_words(people, MAX_LISTED, ", ")
         sentence, unnamed = (_two_camps(analysis, hint, first) for first in (listed, str(len(people))))
         if hint.criterion == TASTES:
