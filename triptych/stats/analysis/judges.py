@@ -104,32 +104,35 @@ def _beside(
         yield _as_annotator(judge, same, scores, names, epsilon)
     elif not scores.variable.not_comparable:
         compared = (rated for rated in people.values() if len(rated) and not rated.variable.not_comparable)
-        yield from (_as_metric(judge, rated, scores) for rated in compared)
+        for rated in compared:
+            judged = _where_rated(rated, scores, scores.number)
+            yield _judge_of(judge, rated, scores, rated.number, judged, OWN_SCALE)
 
 
 def _as_annotator(judge: str, ratings: Ratings, scores: Ratings, names: np.ndarray, epsilon: float) -> JudgeOf:
     values, judged = _values(ratings), _where_rated(ratings, scores, _values(scores))
     measure: Measure = "rmse" if _is_number(ratings) else "accuracy"
-    compared = (ratings.number, ratings.item, ratings.system, judged, ratings.group)
-    return JudgeOf(
-        judge,
-        ratings.variable.key,
-        scores.variable.key,
-        _shared(ratings, values, judged),
-        or_undefined(
-            alt_test,
-            values,
-            ratings.units,
-            ratings.group,
-            names[ratings.annotator],
-            judged,
-            measure,
-            epsilon,
-            _same_best(ratings) if ratings.variable.kind == "best" else None,
-        ),
-        or_undefined(segment_correlation, *compared) if _is_number(ratings) else NO_ORDER,
-        or_undefined(system_correlation, *compared) if _is_number(ratings) else NO_ORDER,
+    same = _same_best(ratings) if ratings.variable.kind == "best" else None
+    columns = (values, ratings.units, ratings.group, names[ratings.annotator], judged)
+    stand_in = or_undefined(alt_test, *columns, measure, epsilon, same)
+    return _judge_of(judge, ratings, scores, values, judged, stand_in)
+
+
+def _judge_of(
+    judge: str,
+    ratings: Ratings,
+    scores: Ratings,
+    values: np.ndarray,
+    judged: np.ndarray,
+    stand_in: AltTest | Undefined,
+) -> JudgeOf:
+    """values: as in `_values`; judged: the judge's number for each of them. A metric is correlated with any ratings."""
+    keys, columns = (ratings.variable.key, scores.variable.key), (ratings.item, ratings.system, judged, ratings.group)
+    within, of_systems = (
+        or_undefined(statistic, ratings.number, *columns) if _is_number(ratings) or stand_in is OWN_SCALE else NO_ORDER
+        for statistic in (segment_correlation, system_correlation)
     )
+    return JudgeOf(judge, *keys, _shared(ratings, values, judged), stand_in, within, of_systems)
 
 
 def _same_best(ratings: Ratings) -> np.ndarray:
@@ -140,20 +143,6 @@ def _same_best(ratings: Ratings) -> np.ndarray:
     always = chosen.argmax() if chosen.max() >= none.sum() else -1
     same: np.ndarray = (ratings.system == always).astype(float)
     return same
-
-
-def _as_metric(judge: str, ratings: Ratings, scores: Ratings) -> JudgeOf:
-    judged = _where_rated(ratings, scores, scores.number)
-    compared = (ratings.number, ratings.item, ratings.system, judged, ratings.group)
-    return JudgeOf(
-        judge,
-        ratings.variable.key,
-        scores.variable.key,
-        _shared(ratings, ratings.number, judged),
-        OWN_SCALE,
-        or_undefined(segment_correlation, *compared),
-        or_undefined(system_correlation, *compared),
-    )
 
 
 def _where_rated(ratings: Ratings, scores: Ratings, numbers: np.ndarray) -> np.ndarray:
