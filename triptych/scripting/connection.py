@@ -11,7 +11,7 @@ import urllib.error
 import urllib.request
 from http.client import HTTPException
 from pathlib import Path
-from typing import IO, Any, Protocol, cast
+from typing import IO, Any, cast
 from urllib.parse import quote, urlencode, urlsplit
 
 from pydantic import BaseModel, ValidationError
@@ -36,19 +36,8 @@ _ELSEWHERE = "as Triptych never does. Is this the right address?"
 AGAIN = {429, 502, 503, 504}  # statuses after which the same request is repeated
 
 
-class Connection(Protocol):
-    """A connection. `url` is the app's address without a trailing slash; "" if it is unknown."""
-
-    url: str
-
-    def call(self, name: str, **fields: Any) -> BaseModel:
-        """The answer to a call. Raises the error of a refusal, DatabaseUnavailable if nobody responds."""
-
-    def close(self) -> None: ...
-
-
 class HttpConnection:
-    """Calls to a running app. `headers` authenticate them."""
+    """Calls to a running app. `headers` authenticate them. `url` is the app's address without a trailing slash."""
 
     def __init__(self, url: str, headers: dict[str, str]) -> None:
         parts = urlsplit(url)
@@ -60,7 +49,10 @@ class HttpConnection:
         self.opener = urllib.request.build_opener(urllib.request.ProxyHandler(proxies), _NoRedirect)
 
     def call(self, name: str, **fields: Any) -> BaseModel:
-        """See Connection. After a temporary error the request is repeated with the same idempotency key."""
+        """The answer to a call. After a temporary error the request is repeated with the same idempotency key.
+
+        Raises the error of a refusal, DatabaseUnavailable if nobody responds.
+        """
         call = BY_NAME[name]
         content = self._sent(call, fields, secrets.token_hex(16))
         if call.answer is Zip:
@@ -117,13 +109,16 @@ def _refusal(error: urllib.error.HTTPError, url: str) -> TriptychError:
 
 
 class HomeConnection:
-    """Calls on the database of a data folder. No app can start on it until this is closed."""
+    """Calls on the database of a data folder. No app can start on it until this is closed.
+
+    `url` is the address in personal links, without a trailing slash.
+    """
 
     def __init__(self, engine: Engine, lock: IO[str] | None, lead: str, url: str) -> None:
         self.engine, self.lock, self.lead, self.url = engine, lock, lead, url.rstrip("/")
 
     def call(self, name: str, **fields: Any) -> BaseModel:
-        """See Connection."""
+        """The answer to a call. Raises the error of a refusal, DatabaseUnavailable."""
         call = BY_NAME[name]
         try:
             message = call.request.model_validate(fields)
@@ -148,12 +143,15 @@ class HomeConnection:
             self.lock.close()
 
 
+Connection = HttpConnection | HomeConnection
+
+
 def by_token(url: str, token: str) -> HttpConnection:
     """A connection to the app at this address, with a lead's token."""
     return HttpConnection(url, {"Authorization": f"Bearer {token}"})
 
 
-def to_home(folder: Path | None, lead: str, url: str) -> HttpConnection | HomeConnection:
+def to_home(folder: Path | None, lead: str, url: str) -> Connection:
     """A connection to a data folder: to the app if one runs on it, otherwise to its database.
 
     Without a folder, to the database named by the environment. Raises NotFound, UnsafeDatabase.
