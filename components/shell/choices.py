@@ -63,16 +63,9 @@ def in_tabs(sections: Mapping[str, Callable[..., None]], key: str, *arguments: A
 def choose_language(who: Who | None) -> None:
     """A box of the available languages; the choice applies from the next run on."""
     names = {code: language.language(code).name for code in language.codes()}
-    place = f"language-{language.used()}"
-    st.selectbox(
-        _("Language"),
-        list(names),
-        list(names).index(language.used()),
-        format_func=names.__getitem__,
-        key=place,
-        on_change=lambda: state.choose_language(who, state.recall(place)),
-        width=220,
-    )
+    key = f"language-{language.used()}"
+    more: Any = {"on_change": lambda: state.choose_language(who, state.recall(key)), "width": 220}
+    choose(_("Language"), names, key, language.used(), **more)
 
 
 def confirmed(label: str, consequence: str, button: str, key: str, sure: str = "", **more: Any) -> bool:
