@@ -11,7 +11,7 @@ from components.people.links import show_links
 from components.people.people_table import choose_member, leads_table
 from components.shell import state
 from components.shell.choices import certain
-from components.shell.clearing import clear
+from components.shell.clearing import run_and_clear
 from triptych.people import invitations, roster
 from triptych.people.invitations import Invited
 from triptych.people.names import LONGEST_NAME
@@ -80,6 +80,4 @@ def _remove(study: Study, fellow: Sequence[Member], who: Who) -> None:
     certainty = certain(who, "Remove this lead", losses, f"remove-{study.slug}-{chosen.pseudonym}")
     if certainty:
         done = f"{chosen.pseudonym} no longer leads this study."
-        if state.run_command(roster.remove_lead, study, chosen.pseudonym, certainty, done=done):
-            clear()
-        st.rerun()
+        run_and_clear(roster.remove_lead, study, chosen.pseudonym, certainty, done=done)

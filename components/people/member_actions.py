@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from components.shell.choices import certain, confirmed
-from components.shell.clearing import clear
+from components.shell.clearing import clear, run_and_clear
 from components.shell.state import button, form_button, key_of, run_command
 from components.shell.words import moment
 from triptych.annotate import exclusions
@@ -64,17 +64,13 @@ def actions(member: Member, study: Study, promised: str, who: Who, annotations: 
         if member.kind != Kind.judge and not member.withdrawn_at:
             hint = f"{WITHDRAW_HINTS[promised]} {NAME_HINT}"
             if confirmed("Withdraw", hint, f"Withdraw {name}", f"Withdraw-{name}", sure="I am sure"):
-                if run_command(withdrawal.withdraw, study, name, who.pseudonym, done=f"{name} has withdrawn."):
-                    clear()
-                st.rerun()
+                run_and_clear(withdrawal.withdraw, study, name, who.pseudonym, done=f"{name} has withdrawn.")
         if human and not member.erased:
             with st.popover("Erase"):
                 losses = f"{counted(annotations, 'annotation')} of {name} in this study. {ERASE_HINT}"
                 certainty = certain(who, f"Erase {name}", losses, f"erase-{name}")
                 if certainty:
-                    if run_command(erasure.erase, study, name, certainty, done=f"{name} was erased."):
-                        clear()
-                    st.rerun()
+                    run_and_clear(erasure.erase, study, name, certainty, done=f"{name} was erased.")
         for form in ("json", "csv"):
             address = f"people/{study.slug}/{name}.{form}"
             st.link_button(f"Data as {form.upper()}", address, icon=":material/download:")

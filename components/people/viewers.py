@@ -11,7 +11,7 @@ import streamlit as st
 from components.people.links import show_links
 from components.people.people_table import choose_member
 from components.shell import state
-from components.shell.clearing import clear
+from components.shell.clearing import run_and_clear
 from components.shell.words import moment
 from triptych.people import invitations
 from triptych.people import viewers as seats
@@ -87,6 +87,4 @@ def _withdraw(study: Study, sitting: Sequence[Member], actor: str) -> None:
         return
     if state.button("Withdraw this seat", f"withdraw-seat-{study.slug}-{chosen.pseudonym}", type="primary"):
         done = f"{chosen.pseudonym} no longer sees this study."
-        if state.run_command(seats.withdraw_seat, study, chosen.pseudonym, actor, done=done):
-            clear()
-        st.rerun()
+        run_and_clear(seats.withdraw_seat, study, chosen.pseudonym, actor, done=done)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import streamlit as st
 
 from components.shell import state
@@ -27,6 +30,13 @@ def clear() -> None:
     except DatabaseUnavailable:  # the rows stay erased
         outcome = Wiped.failed
     state.keep(UNCLEARED, outcome)
+
+
+def run_and_clear(command: Callable[..., Any], *args: Any, done: str) -> None:
+    """Run a command that erases something, see `state.run_command`, then clear the files, and run the page again."""
+    if state.run_command(command, *args, done=done):
+        clear()
+    st.rerun()
 
 
 def what_is_left() -> None:

@@ -6,7 +6,7 @@ import streamlit as st
 
 from components.shell import state
 from components.shell.choices import confirmed
-from components.shell.clearing import clear, what_is_left
+from components.shell.clearing import run_and_clear, what_is_left
 from components.shell.tour import tour_link
 from triptych.privacy import deletion
 from triptych.stats.numbers import counted
@@ -46,9 +46,7 @@ def draw(line: StudyLine) -> None:
 def remove_demo() -> None:
     """Remove the demo studies after a confirmation; this deletes annotations made in them, too."""
     if confirmed("Remove the demo studies", REMOVAL, "Remove them", "remove-demo"):
-        if state.run_command(deletion.delete_demo, done="The demo studies were removed."):
-            clear()
-        st.rerun()
+        run_and_clear(deletion.delete_demo, done="The demo studies were removed.")
 
 
 who = state.require("lead")
