@@ -376,7 +376,8 @@ def test_each_start_has_a_key_of_its_own(tmp_path):
     keys = []
     for _ in range(2):
         with home_of_scripts.announced(tmp_path, "http://127.0.0.1:1"):
-            keys.append(home_of_scripts.running_app(tmp_path).key)
+            _, key = home_of_scripts.running_app(tmp_path)
+            keys.append(key)
             assert [home_of_scripts.is_key(key) for key in keys] == [False] * (len(keys) - 1) + [True]
         assert not (tmp_path / home_of_scripts.FILE).exists()
     assert len({*keys}) == 2
@@ -391,7 +392,7 @@ def test_the_key_is_compared_in_constant_time(tmp_path, monkeypatch):
 
     monkeypatch.setattr(home_of_scripts.hmac, "compare_digest", compare)
     with home_of_scripts.announced(tmp_path, "http://127.0.0.1:1"):
-        key = home_of_scripts.running_app(tmp_path).key
+        _, key = home_of_scripts.running_app(tmp_path)
         assert not home_of_scripts.is_key("x")
     assert compared == [(key.encode(), b"x")]
 

@@ -162,8 +162,8 @@ def to_home(folder: Path | None, lead: str, url: str) -> Connection:
         lock = database.lock_server(engine)
     except UnsafeDatabase:
         engine.dispose()
-        app = home.running_app(database.sqlite_path(place).parent if folder is None else folder)
-        return HttpConnection(app.url, {"Authorization": f"Bearer {app.key}", LEAD: quote(lead)})
+        address, key = home.running_app(database.sqlite_path(place).parent if folder is None else folder)
+        return HttpConnection(address, {"Authorization": f"Bearer {key}", LEAD: quote(lead)})
     return HomeConnection(engine, lock, lead, url)
 
 

@@ -12,7 +12,6 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from triptych.errors import NotFound
@@ -21,14 +20,6 @@ from triptych.storage import host
 FILE = host.RUNNING
 PREFIX = "triptych-home_"
 _keys: list[str] = []  # of this process
-
-
-@dataclass(frozen=True)
-class RunningApp:
-    """The app's address on this computer, and the key that it accepts."""
-
-    url: str
-    key: str
 
 
 @contextmanager
@@ -52,11 +43,11 @@ def is_key(text: str) -> bool:
     return sum(hmac.compare_digest(key.encode(), text.encode("utf-8", "replace")) for key in _keys) > 0
 
 
-def running_app(folder: Path) -> RunningApp:
-    """The app that uses this folder. Raises NotFound."""
+def running_app(folder: Path) -> tuple[str, str]:
+    """The address on this computer of the app that uses this folder, and the key that it accepts. Raises NotFound."""
     try:
         content = json.loads((folder / FILE).read_text(encoding="utf-8"))
-        return RunningApp(str(content["url"]), str(content["key"]))
+        return str(content["url"]), str(content["key"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise NotFound(
             f"Another program uses the database in {folder}, and it is not a running app that this user may call. Wait "
