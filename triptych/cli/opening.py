@@ -6,7 +6,7 @@ import getpass
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TypeVar
 
 import click
@@ -45,11 +45,9 @@ def written(command: Callable[[Session], T]) -> T:
             return command(session)
 
 
-@contextmanager
-def alone(engine: Engine) -> Iterator[None]:
-    """Ensure that no server uses the same SQLite file in the meantime."""
-    with database.lock_server(engine) or nullcontext():
-        yield
+def alone(engine: Engine) -> AbstractContextManager[object]:
+    """No server uses the same SQLite file within this context. Raises UnsafeDatabase."""
+    return database.lock_server(engine) or nullcontext()
 
 
 def passcode(question: str) -> str:
