@@ -82,8 +82,6 @@ def renewed(words: list[str]) -> list[str]:
         words = [FORMER[former], RENAMED.get(former, former), *words[1:]]
     elif former == "report" and len(words) > 1 and words[1] not in REPORT.commands and not words[1].startswith("-"):
         words = ["report", "make", *words[1:]]
-    elif words[:2] == ["study", "capsule"]:
-        former, words = "study capsule", ["study", "export", *words[2:]]
     else:
         return words
     complain(f"`{former}` is now called `{settings.program()} {words[0]} {words[1]}`; the old name still works.")
