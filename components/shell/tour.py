@@ -51,14 +51,9 @@ STOPS = (
 )
 
 
-def finished_demo(studies: Sequence[Study]) -> Study | None:
-    """The study of the tour; None if the demo studies were removed."""
-    return next((study for study in studies if study.demo and study.state == StudyState.closed), None)
-
-
 def tour_link(studies: Sequence[Study]) -> None:
-    """A link to the first stop, if the study exists."""
-    study = finished_demo(studies)
+    """A link to the first stop, unless the demo studies were removed."""
+    study = next((study for study in studies if study.demo and study.state == StudyState.closed), None)
     if study is not None:
         _link(0, study, f"Tour of a finished study, {len(STOPS)} stops", ":material/tour:")
 
