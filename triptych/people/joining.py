@@ -56,14 +56,6 @@ def _members_called(session: Session, study: Study, name: str) -> list[tuple[Per
     return [(person, membership) for person, membership in rows if folded(person.name) == folded(name)]
 
 
-def lock_for_joining(session: Session, study: Study) -> None:
-    """Lock the study, so that two people with one name, or one person twice, cannot join at the same time.
-
-    Raises NotFound if it was deleted meanwhile.
-    """
-    events.locked_study(session, study.id)
-
-
 def refuse_unless_open(study: Study) -> None:
     """Raises StudyNotOpen."""
     if study.state != StudyState.open:
@@ -87,7 +79,7 @@ def join_open_study(
     """
     refuse_unless_for_all(study)
     tidy = read_name(name)
-    lock_for_joining(session, study)
+    lifecycle.lock(session, study.id)  # so that two people with one name cannot join at the same time
     if called(session, study, tidy):
         raise Conflict(
             _(
@@ -117,7 +109,7 @@ def join(session: Session, study: Study, who: Who) -> Study:
     if who.role == Role.viewer:
         raise NotFound(_("A viewer looks at results and cannot annotate."))
     refuse_unless_for_all(study)
-    lock_for_joining(session, study)
+    lifecycle.lock(session, study.id)
     if not may_join(session, study, who):
         raise NotAllowed(_(OTHER_LEADS, study=study.title))
     if who.role == Role.annotator and not study.demo:
@@ -140,7 +132,7 @@ def annotator_called(session: Session, study: Study, name: str) -> Person:
     Raises NotAllowed for an unusable name.
     """
     tidy = read_name(name)
-    lock_for_joining(session, study)
+    lifecycle.lock(session, study.id)
     members = _members_called(session, study, tidy)
     person = next((person for person, membership in members if roster.is_named(study, membership)), None)
     person = person or new_person(session, Role.annotator, name=tidy)

@@ -11,10 +11,11 @@ from triptych.errors import NotAllowed
 from triptych.languages.language import _
 from triptych.people import passcodes, places
 from triptych.people.accounts import new_person
-from triptych.people.joining import enrol, is_member, lock_for_joining, refuse_unless_open
+from triptych.people.joining import enrol, is_member, refuse_unless_open
 from triptych.people.names import tidied
 from triptych.people.shared_accounts import OPENS_OTHERS, opens_studies_of_others
 from triptych.storage.models import Access, PanelIdentity, Person, Role, Study, StudyState
+from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of
 
@@ -83,7 +84,7 @@ def join_from_panel(
             _("The panel's address carries no usable participant id. Open the study from the panel again.")
         )
     places.refuse_without_proof(study, external_id, proof)
-    lock_for_joining(session, study)
+    lifecycle.lock(session, study.id)  # so that one person cannot join twice at the same time
     identity = _identity_on_panel(session, study, panel, external_id)
     person = session.get(Person, identity.person_id) if identity else None
     if person is not None and person.disabled_at is not None:
