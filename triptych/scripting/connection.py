@@ -156,7 +156,7 @@ def to_home(folder: Path | None, lead: str, url: str) -> Connection:
 
     Without a folder, to the database named by the environment. Raises NotFound, UnsafeDatabase.
     """
-    place = database_of(folder)
+    place = settings.database_url() if folder is None else settings.sqlite_url(folder / "triptych.db")
     engine = schema.open_existing(place)
     try:
         lock = database.lock_server(engine)
@@ -165,11 +165,6 @@ def to_home(folder: Path | None, lead: str, url: str) -> Connection:
         address, key = home.running_app(database.sqlite_path(place).parent if folder is None else folder)
         return HttpConnection(address, {"Authorization": f"Bearer {key}", LEAD: quote(lead)})
     return HomeConnection(engine, lock, lead, url)
-
-
-def database_of(folder: Path | None) -> str:
-    """The URL of the database in a data folder; without a folder, of the one named by the environment."""
-    return settings.database_url() if folder is None else settings.sqlite_url(folder / "triptych.db")
 
 
 def as_upload(name: str, content: bytes) -> dict[str, str]:
