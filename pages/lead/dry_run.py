@@ -20,12 +20,8 @@ INTRODUCTION = (
 def run(study: Study, recipe: Recipe) -> DryRun | None:
     """The run, with a progress bar; None after a message if the recipe is not possible."""
     bar = st.progress(0.0, "Simulated annotators are working …")
-
-    def show_share(share: float) -> None:
-        bar.progress(share)
-
     try:
-        simulated = state.run_query(dry_run, study, recipe, show_share)
+        simulated = state.run_query(dry_run, study, recipe, bar.progress)
     finally:
         bar.empty()
     state.show_messages()
