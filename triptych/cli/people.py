@@ -58,13 +58,12 @@ def identity(person: str | None, identity: str | None) -> Reply:
 def invite(lead: str, study: str, names: Sequence[str], list: str | None, address: str, encoding: str | None) -> Reply:
     """Create a personal link for each person."""
     guests = written(lambda session: _invite(session, lead, study, names, list, encoding))
-    links = [f"{address.rstrip('/')}/?{urlencode({'join': guest.secret})}" for guest in guests]
-    lines = [f"{guest.pseudonym}\t{guest.name}\t{link}" for guest, link in zip(guests, links, strict=True)]
+    link = f"{address.rstrip('/')}/?"
     people = [
-        {"pseudonym": guest.pseudonym, "name": guest.name, "link": link}
-        for guest, link in zip(guests, links, strict=True)
+        {"pseudonym": guest.pseudonym, "name": guest.name, "link": link + urlencode({"join": guest.secret})}
+        for guest in guests
     ]
-    return Reply(lines, {"invited": people})
+    return Reply(["\t".join(person.values()) for person in people], {"invited": people})
 
 
 def _invite(
