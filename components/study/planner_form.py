@@ -21,12 +21,11 @@ from triptych.simulate.planner import (
     Chances,
     PlannedScale,
     chance_between,
-    equal,
     preset,
     scatter_of,
     solve,
 )
-from triptych.stats.power import Advice, Effort, Plan
+from triptych.stats.power import Advice, Effort, Plan, power_to_show_equal
 from triptych.stats.undefined import Undefined
 from triptych.storage.models import Study
 from triptych.study.settings import settings_of
@@ -162,7 +161,7 @@ def choose_aim(basis: Basis, slug: str, systems: Sequence[str]) -> Aim:
 def solutions(plan: Plan, aim: Aim, basis: Basis, slug: str, draft: bool) -> bool:
     """Items or annotators needed for 80 % power, and the power to show equality; whether to preregister the plan."""
     if aim.margin:
-        chance = equal(plan, aim.margin, scatter_of(plan, basis, 0))
+        chance = power_to_show_equal(plan, aim.margin, scatter_of(plan, basis, 0))
         words = chance.reason if isinstance(chance, Undefined) else percent(chance)
         st.text(f"Chance to show equal systems practically equal within ±{aim.margin:g} {basis.scale.unit}: {words}")
     with st.container(horizontal=True):

@@ -23,7 +23,7 @@ from triptych.stats.columns import present
 from triptych.stats.components import PRESETS, YES_NO_RESIDUALS, Components, Pilot
 from triptych.stats.intervals import Estimate
 from triptych.stats.numbers import counted
-from triptych.stats.power import Plan, annotators_needed, items_needed, more, power, power_to_show_equal, what_more_buys
+from triptych.stats.power import Plan, annotators_needed, items_needed, more, power, what_more_buys
 from triptych.stats.undefined import Undefined, or_undefined
 from triptych.storage.models import Study
 from triptych.study import design, lifecycle
@@ -335,9 +335,6 @@ def pay_per_hour(study: Study, seconds: float) -> float | None:
     if pay.per_item is not None:
         return hourly(pay, seconds)
     return None if pay.floor_per_hour is None else float(pay.floor_per_hour)
-
-
-equal = lru_cache(maxsize=64)(power_to_show_equal)  # probability of showing that equal systems are equal
 
 
 advise = lru_cache(maxsize=512)(what_more_buys)  # power to show that a system is above the others, with advice
