@@ -22,8 +22,7 @@ from triptych.formats.readers import READERS
 from triptych.rubric.files import EMPTY_RUBRIC, parse_rubric, read_shipped
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Access, Round
-from triptych.study.lifecycle import LONGEST_TITLE, MOST_RATERS, StudyPlan
-from triptych.study.settings import USUAL_CHECKS, USUAL_ORDER, USUAL_UNIT
+from triptych.study.lifecycle import LONGEST_TITLE, MOST_RATERS, StudyPlan, usual_plan
 
 OWN_QUESTIONS, OWN_FILE = "My own questions, written next", "A rubric file of my own (YAML)"
 EXAMPLE_ITEMS = """\
@@ -202,14 +201,11 @@ def choose_plan(rubric: Rubric) -> StudyPlan:
     raters = place_of_raters.number_input(
         "Annotators per item", 1, MOST_RATERS, usual or StudyPlan.raters_per_item, key=key
     )
-    return StudyPlan(
+    return usual_plan(
         title=title.strip(),
         raters_per_item=raters,
         access=access,
         round=study_round,
         presentation=presentation,
         items_per_annotator=limit,
-        checks=USUAL_CHECKS,
-        item_order=USUAL_ORDER,
-        mark_unit=USUAL_UNIT,
     )

@@ -30,7 +30,7 @@ from triptych.storage import database, host, outputs, schema
 from triptych.storage.models import Access, Round, Study, StudyState
 from triptych.study import launch, lifecycle, saved_setting
 from triptych.study.persons import Who
-from triptych.study.settings import USUAL_CHECKS, USUAL_ORDER, USUAL_UNIT, Formats
+from triptych.study.settings import Formats
 
 if TYPE_CHECKING:
     from triptych.archive.make import Archive, ArchiveChoice
@@ -66,15 +66,12 @@ def create(
     write: bool,
 ) -> Reply:
     """Check files of items; with `write`, create a draft study from them."""
-    plan = lifecycle.StudyPlan(
+    plan = lifecycle.usual_plan(
         title=title,
         raters_per_item=raters,
         access=Access(access),
         round=Round(round),
         items_per_annotator=most,
-        checks=USUAL_CHECKS,
-        item_order=USUAL_ORDER,
-        mark_unit=USUAL_UNIT,
         formats=Formats.model_validate(dict.fromkeys(markdown, "markdown")),
     )
     lifecycle.refuse_unusable_plan(plan)

@@ -54,8 +54,7 @@ from triptych.scripting.messages import (
 from triptych.storage.database import see_one_state
 from triptych.storage.models import Membership, Person, Study, StudyState
 from triptych.study import launch, lifecycle, saved_setting
-from triptych.study.lifecycle import StudyLine, StudyPlan
-from triptych.study.settings import USUAL_CHECKS, USUAL_ORDER, USUAL_UNIT
+from triptych.study.lifecycle import StudyLine
 
 MB = 2**20
 
@@ -239,15 +238,12 @@ def _read_new_study(_: Session, asker: Asker, request: NewStudy) -> ItemFile:
 
 def _create_study(session: Session, asker: Asker, request: NewStudy, file: ItemFile) -> CreatedStudy:
     """Create a draft study from a file of items."""
-    plan = StudyPlan(
+    plan = lifecycle.usual_plan(
         title=request.title,
         raters_per_item=request.raters_per_item,
         access=request.access,
         round=request.round,
         items_per_annotator=request.items_per_annotator,
-        checks=USUAL_CHECKS,
-        item_order=USUAL_ORDER,
-        mark_unit=USUAL_UNIT,
     )
     shipped = shipped_rubrics().get(request.rubric)
     text = shipped.read_text(encoding="utf-8") if shipped else request.rubric

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any, get_args
 
 from sqlalchemy import Select, bindparam, func, or_, select
@@ -44,6 +45,9 @@ from triptych.study import contents, copies
 from triptych.study.check_items import add_check_items, sorted_out
 from triptych.study.persons import Certainty, Who
 from triptych.study.settings import (
+    USUAL_CHECKS,
+    USUAL_ORDER,
+    USUAL_UNIT,
     Checks,
     Codes,
     Formats,
@@ -88,6 +92,10 @@ class StudyPlan:
     formats: Formats = Formats()
     demo: bool = False
     seed: str | None = None
+
+
+# what a lead chooses from a file of items on, with the usual settings; imports and demos have those of older studies
+usual_plan = partial(StudyPlan, checks=USUAL_CHECKS, item_order=USUAL_ORDER, mark_unit=USUAL_UNIT)
 
 
 @dataclass(frozen=True)
