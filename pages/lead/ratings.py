@@ -1,5 +1,7 @@
 """All ratings of one study: filtered, sorted or grouped over all rows, and shown in pages."""
 
+from typing import Any
+
 import streamlit as st
 
 from components.shell import live, state
@@ -24,25 +26,21 @@ from triptych.stats.numbers import counted
 from triptych.study.system_names import system_names
 
 ONE_BY_ONE = "Nothing"
+BOUND: Any = {"bind": "query-params"}  # boxes that the address stores, so that links can set them
 
 
 def filters(frame: Frame, names: dict[int, str]) -> Filters:
-    """Which ratings to list; an empty box filters nothing. The address stores the boxes, so that links can set them."""
+    """Which ratings to list; an empty box filters nothing."""
     titles = {criterion.key: criterion.title for criterion in frame.rubric.asked(frame.round)}
     first, second, third, fourth = st.columns(4)
-    people = first.multiselect(
-        "Annotator", sorted(frame.work["annotator"].cat.categories), key="annotator", bind="query-params"
-    )
-    systems = second.multiselect(
-        "System", frame.systems, format_func=names.__getitem__, key="system", bind="query-params"
-    )
-    criteria = third.multiselect(
-        "Criterion", list(titles), format_func=titles.__getitem__, key="criterion", bind="query-params"
-    )
-    values = fourth.multiselect("Value", values_in(frame), key="value", bind="query-params")
-    item = first.text_input("Item id contains", key="item", bind="query-params")
-    text = second.text_input("Explanation contains", key="text", bind="query-params")
-    marks = third.multiselect("Only", MARKS, key="only", bind="query-params")
+    annotators = sorted(frame.work["annotator"].cat.categories)
+    people = first.multiselect("Annotator", annotators, key="annotator", **BOUND)
+    systems = second.multiselect("System", frame.systems, format_func=names.__getitem__, key="system", **BOUND)
+    criteria = third.multiselect("Criterion", list(titles), format_func=titles.__getitem__, key="criterion", **BOUND)
+    values = fourth.multiselect("Value", values_in(frame), key="value", **BOUND)
+    item = first.text_input("Item id contains", key="item", **BOUND)
+    text = second.text_input("Explanation contains", key="text", **BOUND)
+    marks = third.multiselect("Only", MARKS, key="only", **BOUND)
     return Filters(
         annotators=frozenset(people),
         item=item,
@@ -106,9 +104,9 @@ if frame.ratings.empty:
     st.stop()
 passing = filters(frame, names)
 with st.container(horizontal=True, vertical_alignment="bottom"):
-    order = st.selectbox("Order by", list(ORDERS), key="order", bind="query-params", width=180)
-    descending = st.toggle("Descending", value=True, key="descending", bind="query-params")
-    by = st.selectbox("Group by", [ONE_BY_ONE, *GROUPS], key="group", bind="query-params", width=180)
+    order = st.selectbox("Order by", list(ORDERS), key="order", width=180, **BOUND)
+    descending = st.toggle("Descending", value=True, key="descending", **BOUND)
+    by = st.selectbox("Group by", [ONE_BY_ONE, *GROUPS], key="group", width=180, **BOUND)
 if by == ONE_BY_ONE:
     ratings(passing, order, descending)
 else:
