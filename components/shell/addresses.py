@@ -7,12 +7,12 @@ from urllib.parse import urlencode, urlsplit
 import streamlit as st
 
 from triptych.people import places
+from triptych.settings import is_loopback
 from triptych.storage.models import Study
 from triptych.study.settings import settings_of
 from triptych.web.origins import configured
 
 THIS_APP = "http://localhost"
-THIS_COMPUTER = {"127.0.0.1", "localhost", "::1"}
 
 
 def app_address() -> str:
@@ -34,7 +34,7 @@ def own_path(path: str) -> str:
 
 def reaches_this_computer_only() -> bool:
     """Whether other computers cannot use the address, because the lead's browser runs on the app's computer."""
-    return urlsplit(app_address()).hostname in THIS_COMPUTER
+    return is_loopback(urlsplit(app_address()).hostname)
 
 
 def study_address(study: Study) -> str:
