@@ -31,7 +31,6 @@ DATABASES = {".db", ".sqlite"}
 DUMP = ".dump"  # a backup of PostgreSQL, whose last events are in the file next to it
 # members of our zip files, and files, that contain the last event
 NAMING = ("snapshot.json", "codebook.json", "manifest.json")
-LARGEST_BYTES = 20_000_000
 MOST_HEADS = 10_000  # studies of a database, or last events in another file
 MAX_STEPS = 10_000_000  # SQLite's steps for reading the studies of a database
 NO_HEAD = "It does not contain a last event. Pass a report, an export, a capsule, a backup, or the hash itself."
@@ -68,7 +67,7 @@ def read(source: str) -> list[EarlierHead]:
     path = Path(source)
     try:
         heads = list(dict.fromkeys(islice(_in_file(path), MOST_HEADS + 1)))
-    except (*sealed.UNREADABLE, sqlite3.Error, RecursionError) as error:
+    except (*sealed.UNREADABLE, sqlite3.Error) as error:
         raise NotFound(f"{source} cannot be read. {NO_HEAD}") from error
     if not heads:
         raise NotFound(f"{source}: {NO_HEAD}")
@@ -86,7 +85,7 @@ def _in_file(path: Path) -> Iterator[EarlierHead]:
         with zips.opened(path) as archive:
             _refuse_changed(path, archive)
             for name in dict.fromkeys(archive.namelist()):
-                if name.rpartition("/")[2] in NAMING and archive.getinfo(name).file_size <= LARGEST_BYTES:
+                if name.rpartition("/")[2] in NAMING and archive.getinfo(name).file_size <= sealed.LARGEST_BYTES:
                     yield from _in_json(json.loads(zips.read(archive, name)))
     elif path.suffix in (".json", DUMP):
         is_dump = path.suffix == DUMP
@@ -94,7 +93,7 @@ def _in_file(path: Path) -> Iterator[EarlierHead]:
         yield from _in_json(json.loads(data))
     else:
         with path.open(encoding="utf-8") as file:
-            text = file.read(LARGEST_BYTES)
+            text = file.read(sealed.LARGEST_BYTES)
         seals = dict.fromkeys(SEAL.findall(text))
         yield from (EarlierHead(int(number), hashed, slug) for slug, number, hashed in seals)
         hashes = set(HASH.findall(text))
@@ -108,7 +107,7 @@ def _in_file(path: Path) -> Iterator[EarlierHead]:
 
 def _read(path: Path) -> bytes:
     with path.open("rb") as file:
-        return file.read(LARGEST_BYTES)  # the rest of a larger file is missing, so that it cannot be read
+        return file.read(sealed.LARGEST_BYTES)  # the rest of a larger file is missing, so that it cannot be read
 
 
 def _refuse_changed(path: Path, archive: ZipFile) -> None:
