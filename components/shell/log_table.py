@@ -12,7 +12,7 @@ import streamlit as st
 from components.shell.words import NONE
 from triptych.annotate.logged import LoggedHighlight, LoggedRating
 from triptych.operations.verify import Verdict
-from triptych.rubric.answers import letter
+from triptych.rubric.answers import place_in_words
 from triptych.stats.numbers import counted
 from triptych.storage.events import UNREADABLE, Entry, EventFilters
 
@@ -119,7 +119,7 @@ def _flat(values: dict[str, Any]) -> dict[str, str]:
 def _ratings(rows: list[Any]) -> dict[str, str]:
     cells = {}
     for rating in (LoggedRating(*row) for row in rows):
-        place = f"{rating.criterion}, {_place(rating.position)}"
+        place = f"{rating.criterion}, {place_in_words(rating.position)}"
         chosen = MISSING if rating.missing and rating.option is None else rating.option
         cells[place] = str(chosen) if rating.number is None else f"{rating.number:g}"
         if rating.reasons or rating.text:
@@ -130,14 +130,15 @@ def _ratings(rows: list[Any]) -> dict[str, str]:
 def _highlights(rows: list[Any]) -> dict[str, str]:
     cells = {}
     for number, mark in enumerate((LoggedHighlight(*row) for row in rows), 1):
-        place = _place(mark.position) if mark.turn is None else f"{_place(mark.position)}, turn {mark.turn + 1}"
+        about = place_in_words(mark.position)
+        place = about if mark.turn is None else f"{about}, turn {mark.turn + 1}"
         span = f"{mark.label}, characters {mark.start} to {mark.end}"
         cells[f"highlight {number}, {place}"] = f"{span}: {mark.comment}" if mark.comment else span
     return cells
 
 
 def _set_aside(rows: list[Any]) -> dict[str, str]:
-    return {f"set aside, {_place(position)}": str(reason) for position, reason in rows}
+    return {f"set aside, {place_in_words(position)}": str(reason) for position, reason in rows}
 
 
 # parts of an annotation in the log, each a list of rows
@@ -146,10 +147,6 @@ PARTS: dict[str, Callable[[list[Any]], dict[str, str]]] = {
     "highlights": _highlights,
     "set_aside": _set_aside,
 }
-
-
-def _place(position: int | None) -> str:
-    return "the item" if position is None else f"Response {letter(position)}"
 
 
 def head(number: int, last_hash: str) -> None:

@@ -38,7 +38,7 @@ from triptych.annotate.reservations import takes_places
 from triptych.operations import frozen, sealed
 from triptych.operations.fold import fold
 from triptych.operations.folded import FoldedAnswer, FoldedStudy, FoldedWork, hidden_mark
-from triptych.rubric.answers import letter
+from triptych.rubric.answers import letter, place_in_words
 from triptych.stats.numbers import counted
 from triptych.storage import events, foreign_parts, sqlite_files
 from triptych.storage.events import BrokenChain
@@ -357,7 +357,7 @@ def _of_marks(there: Sequence[LoggedHighlight], here: Sequence[LoggedHighlight])
     """Differences between the remaining highlights of both sides, compared in pairs."""
     for old, new in zip_longest(there, here):
         mark = old or new
-        name = f"highlight of {_place(mark.position)}, {mark.start} to {mark.end}"
+        name = f"highlight of {place_in_words(mark.position)}, {mark.start} to {mark.end}"
         if old is None or new is None:
             yield f"{name}: the row is {'not in the log' if old is None else 'gone, the log has it'}."
             continue
@@ -387,7 +387,7 @@ def _of_answers(
         return
     rows = Counter(answer[:2] for answer in stored_answers)
     for position, criterion in there.keys() | here.keys():
-        name = f"{criteria.get(criterion, {}).get('key', criterion)} of {_place(position)}"
+        name = f"{criteria.get(criterion, {}).get('key', criterion)} of {place_in_words(position)}"
         old, new = there.get((position, criterion)), here.get((position, criterion))
         if old is None or new is None:
             yield f"rating {name}: the row is {'not in the log' if old is None else 'gone, the log has it'}."
@@ -412,10 +412,6 @@ def _of_answer(name: str, old: FoldedAnswer, new: FoldedAnswer) -> Iterator[str]
 
 def _spoken(value: Any) -> str:
     return "empty" if value is None else f"{value:g}" if isinstance(value, float) else f"{value}"
-
-
-def _place(position: int | None) -> str:
-    return "the item" if position is None else f"Response {letter(position)}"
 
 
 # Derived columns

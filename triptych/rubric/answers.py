@@ -32,6 +32,11 @@ def letter(position: int) -> str:
     return LETTERS[position] if 0 <= position < len(LETTERS) else f"{position + 1}"
 
 
+def place_in_words(position: int | None) -> str:
+    """What a rating or a highlight is about."""
+    return "the item" if position is None else f"Response {letter(position)}"
+
+
 class DraftPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
