@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -52,9 +53,7 @@ def _choose_roles(
 
 def choose_mapping(files: Sequence[FinishedRatings]) -> ColumnMapping:
     """Draw the mapping of the files' columns, which the lead can save; returns it with only the changed roles."""
-    proposed: dict[str, str] = {}
-    for file in files:
-        proposed = file.roles | proposed
+    proposed = dict(ChainMap(*(file.roles for file in files)))  # if files differ about a column, the first one counts
     if not proposed:
         return ColumnMapping()
     place = _place_of_mapping()

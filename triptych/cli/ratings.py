@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import ChainMap, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -160,10 +160,7 @@ def mapping_in(path: str | None, duplicates: Duplicates | None) -> ColumnMapping
 
 def mapping_of(files: Sequence[FinishedRatings | RolesNeeded], duplicates: Duplicates) -> ColumnMapping:
     """The roles with which the files were read; if files differ about a column, the first one counts."""
-    roles: dict[str, str] = {}
-    for file in files:
-        roles = file.roles | roles
-    return ColumnMapping(roles, duplicates)
+    return ColumnMapping(dict(ChainMap(*(file.roles for file in files))), duplicates)
 
 
 def _with_positive(criteria: Sequence[ProposedCriterion], positive: Sequence[str]) -> tuple[ProposedCriterion, ...]:
