@@ -121,13 +121,13 @@ export function createHighlighter({ root, item, announce, refocus }) {
 
   const pointerUnit = () => chosenUnit ?? item().view.study.mark_unit;
 
-  /** The labels, and the switch between words and letters if the browser supports word segmentation. */
+  /** The labels, and the switch between words and letters. */
   function tools(pressable = true, shown = labels()) {
     const toggle = button(_("Words"), {
       class: "tw-button tw-small", "aria-pressed": String(pointerUnit() === "words"),
       data: { "tw-whole-words": "1", "tw-tip": _("A selection by mouse or touch grows to whole words; keys mark by letters") },
     });
-    return [...chips(pressable, shown), ...(wordSegmenter("") ? [toggle] : [])];
+    return [...chips(pressable, shown), toggle];
   }
 
   /** The current selection, as UTF-16 offsets, in a text that has labels. @returns {Selected | null} */
