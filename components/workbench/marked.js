@@ -31,9 +31,8 @@ const colour = (number, strength) =>
  * @param {Span[]} spans @param {Label[]} labels
  */
 function markOf(spans, labels) {
-  const counts = new Map();
-  for (const span of spans) counts.set(span.label, (counts.get(span.label) ?? 0) + 1);
-  const ordered = [...counts].sort((a, b) => b[1] - a[1]).map(([key]) => key);
+  const byLabel = Map.groupBy(spans, ({ label }) => label);
+  const ordered = [...byLabel].sort(([, a], [, b]) => b.length - a.length).map(([key]) => key);
   /** @param {string} key */
   const number = (key) => labels.findIndex((label) => label.key === key) + 1 || 9;
   /** @param {Span} span */

@@ -43,17 +43,12 @@ export const untranslatedNote = (rubric) => (rubric.untranslated?.length || !isT
 /** @param {Option} option */
 const isHalf = ({ value }) => typeof value === "number" && !Number.isInteger(value);
 
-/** Numeric scales of the rubric; those with the same numbers are shown once, with the criteria that use them.
- * @param {Rubric} rubric @returns {{ scale: Scale, criteria: Criterion[] }[]} */
-function scalesOf({ criteria }) {
-  /** @type {Map<string, { scale: Scale, criteria: Criterion[] }>} */
-  const groups = new Map();
-  for (const criterion of criteria.filter(({ scale }) => isNumeric(scale) && optionsOf(scale).length > 0)) {
-    const name = JSON.stringify(optionsOf(criterion.scale).map(({ value, sparing }) => [value, sparing]));
-    groups.set(name, groups.get(name) ?? { scale: criterion.scale, criteria: [] });
-    groups.get(name)?.criteria.push(criterion);
-  }
-  return [...groups.values()];
+/** The criteria with numeric scales, grouped by the numbers, since equal scales are shown once. @param {Rubric} rubric */
+function numericGroups({ criteria }) {
+  const numeric = criteria.filter(({ scale }) => isNumeric(scale) && optionsOf(scale).length > 0);
+  /** @param {Criterion} criterion */
+  const numbersOf = ({ scale }) => JSON.stringify(optionsOf(scale).map(({ value, sparing }) => [value, sparing]));
+  return [...Map.groupBy(numeric, numbersOf).values()];
 }
 
 /** @param {Scale} scale */
@@ -74,8 +69,9 @@ const strong = (text) => h("strong", { text });
  * @param {Rubric} rubric
  */
 export function scaleSections(rubric) {
-  const groups = scalesOf(rubric);
-  return groups.map(({ scale, criteria }) => {
+  const groups = numericGroups(rubric);
+  return groups.map((criteria) => {
+    const { scale } = criteria[0];
     const options = optionsOf(scale);
     const isShared = criteria.every((criterion) => namesOf(criterion.scale) === namesOf(scale));
     const title = groups.length === 1 ? _("The scale")
