@@ -40,6 +40,9 @@ export function button(text, props, act) {
   return element;
 }
 
+/** @param {Part[]} parts @param {number} from @param {number} to */
+const moved = (parts, from, to) => parts.toSpliced(from, 1).toSpliced(to, 0, parts[from]);
+
 /** The number that a text is, otherwise the text, whose mistake the server names. @param {string} text */
 const numberIn = (text) => (text.trim() === "" || Number.isNaN(Number(text)) ? text : Number(text));
 
@@ -328,11 +331,7 @@ export function createForm({ schema, rubric, changed }) {
       rebuilt(focus);
     };
     /** @param {number} to */
-    const move = (to) => {
-      const next = parts.filter((_, place) => place !== n);
-      next.splice(to, 0, parts[n]);
-      keep(next, `${at}.${to}.up`);
-    };
+    const move = (to) => keep(moved(parts, n, to), `${at}.${to}.up`);
     /** @param {string} name @param {string} sign @param {boolean} isOff @param {() => void} act */
     const tool = (name, sign, isOff, act) => button(sign, {
       class: name === "Copy" ? "rb-icon rb-copy" : "rb-icon", title: name, "aria-label": `${name}: ${label}`, disabled: isOff,
@@ -344,10 +343,9 @@ export function createForm({ schema, rubric, changed }) {
       tool("Copy", "Copy", false, () => {
         const copy = copyOf(parts[n]);
         if (copy.key) copy.key = shortName(copy.key, parts.map(({ key }) => key));
-        keep([...parts.slice(0, n + 1), copy, ...parts.slice(n + 1)], `${at}.${n + 1}`);
+        keep(parts.toSpliced(n + 1, 0, copy), `${at}.${n + 1}`);
       }),
-      tool("Delete", "✕", field.required && parts.length === 1, () =>
-        keep(parts.filter((_, place) => place !== n), `${at}.add`)));
+      tool("Delete", "✕", field.required && parts.length === 1, () => keep(parts.toSpliced(n, 1), `${at}.add`)));
     const fields = () => fieldsOf(field.of, parts[n], path, parts);
     if (ROWS.includes(field.of)) return h("div", { class: "rb-row", data: { "rb-path": path } }, fields(), tools);
     const isOpen = open.has(path);
@@ -364,11 +362,9 @@ export function createForm({ schema, rubric, changed }) {
     card.addEventListener("dragover", (event) => drag.startsWith(`${at}.`) && event.preventDefault());
     card.addEventListener("drop", () => {
       const from = Number(drag.slice(at.length + 1));
-      if (!drag.startsWith(`${at}.`) || from === n) return;
-      const next = parts.filter((_, place) => place !== from);
-      next.splice(n, 0, parts[from]);
+      if (!drag.startsWith(`${at}.`) || !Number.isInteger(from) || from === n) return; // a card of an inner list
       drag = "";
-      keep(next, path);
+      keep(moved(parts, from, n), path);
     });
     return card;
   }
