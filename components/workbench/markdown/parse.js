@@ -39,22 +39,23 @@ function collectLeaves(leaves) {
     this.stack.push(tail);
   }
 
-  /** @this {Compiler} @param {Token} token */
-  function exitData(token) {
-    const tail = this.stack.pop();
-    const text = this.sliceSerialize(token);
+  /** Ends the open text with that of a token, which it returns. @param {Compiler} compiler @param {Token} token */
+  function endText(compiler, token) {
+    const tail = compiler.stack.pop();
+    const text = compiler.sliceSerialize(token);
     tail.value += text;
     tail.position.end = pointOf(token.end);
-    add(token.start.offset, token.end.offset, text);
+    return text;
+  }
+
+  /** @this {Compiler} @param {Token} token */
+  function exitData(token) {
+    add(token.start.offset, token.end.offset, endText(this, token));
   }
 
   /** @this {Compiler} @param {Token} token */
   function exitEscape(token) {
-    const tail = this.stack.pop();
-    const text = this.sliceSerialize(token);
-    tail.value += text;
-    tail.position.end = pointOf(token.end);
-    add(token.start.offset - 1, token.end.offset, text); // including its backslash
+    add(token.start.offset - 1, token.end.offset, endText(this, token)); // including its backslash
   }
 
   /** @this {Compiler} @param {Token} token */
@@ -78,10 +79,7 @@ function collectLeaves(leaves) {
       this.data.atHardBreak = undefined;
     } else if (!this.data.setextHeadingSlurpLineEnding && this.config.canContainEols.includes(context.type)) {
       enterData.call(this, token);
-      const tail = this.stack.pop();
-      const text = this.sliceSerialize(token);
-      tail.value += text;
-      tail.position.end = pointOf(token.end);
+      const text = endText(this, token);
       add(token.start.offset, token.start.offset + text.length, text); // its end includes the next line's prefix
     }
   }
