@@ -189,15 +189,10 @@ export function createFinding({ item, page, show, refocus }) {
 function markOf(body) {
   const top = body.getBoundingClientRect().top;
   const parts = all(body, MARKED_PARTS);
-  let [low, high] = [0, parts.length - 1]; // binary search for the first part that ends below the edge
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (parts[middle].getBoundingClientRect().bottom > top + 1) high = middle;
-    else low = middle + 1;
-  }
-  if (!parts[low]) return [0, 0];
-  const { top: own, height } = parts[low].getBoundingClientRect();
-  return [low, height ? Number(((top - own) / height).toFixed(4)) : 0];
+  const part = parts.find((each) => each.getBoundingClientRect().bottom > top + 1) ?? parts.at(-1);
+  if (!part) return [0, 0];
+  const { top: own, height } = part.getBoundingClientRect();
+  return [parts.indexOf(part), height ? Number(((top - own) / height).toFixed(4)) : 0];
 }
 
 /** @param {HTMLElement} body @param {Mark} mark */
