@@ -161,6 +161,14 @@ export function createRoom({ root, page, onResize }) {
     return Math.max(0, Math.floor(room) - 1);
   }
 
+  /** @param {"menu" | "more" | ""} name of the open menu: in the head, in the foot, or none */
+  function showMenu(name) {
+    root.dataset.menu = name;
+    for (const control of all(root, "[data-tw-menu], [data-tw-more]")) {
+      control.setAttribute("aria-expanded", String(name === (control.dataset.twMenu ? "menu" : "more")));
+    }
+  }
+
   return {
     /**
      * Measures again when the surface, its head or its foot changes its size, before the browser paints.
@@ -177,22 +185,14 @@ export function createRoom({ root, page, onResize }) {
       part(page().head, ".tw-heading").focus({ preventScroll: true });
     },
 
-    /**
-     * Opens or closes a menu: "menu" in the head, "more" in the foot; returns whether anything changed.
-     * @param {"menu" | "more"} name
-     */
-    openMenu(name, open = root.dataset.menu !== name) {
-      const changes = (root.dataset.menu === name) !== open;
-      if (changes) root.dataset.menu = open ? name : "";
-      for (const control of all(root, "[data-tw-menu], [data-tw-more]")) {
-        const own = control.dataset.twMenu ? "menu" : "more";
-        control.setAttribute("aria-expanded", String(root.dataset.menu === own));
-      }
-      return changes;
-    },
+    /** Opens a menu, or closes it if it is open. @param {"menu" | "more"} name */
+    toggleMenu: (name) => showMenu(root.dataset.menu === name ? "" : name),
 
+    /** Closes the open menu; returns whether there was one. */
     closeMenus() {
-      return Boolean(root.dataset.menu) && this.openMenu(root.dataset.menu === "menu" ? "menu" : "more", false);
+      const wasOpen = Boolean(root.dataset.menu);
+      if (wasOpen) showMenu("");
+      return wasOpen;
     },
 
     close: () => observer.disconnect(),

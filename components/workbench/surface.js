@@ -153,8 +153,8 @@ export function createSurface(parent, firstView, act) {
         sending.openItem(token);
       },
       twUndo: () => rating.undo(), twFold: moves.unfold, twView: layout.choose, twContext: layout.toggleContext,
-      twContextMore: layout.toggleContext, twDescriptions: layout.toggleDescriptions, twMore: () => room.openMenu("more"),
-      twMenu: () => room.openMenu("menu"), twSignOut: () => signOut(drawing.page().head),
+      twContextMore: layout.toggleContext, twDescriptions: layout.toggleDescriptions, twMore: () => room.toggleMenu("more"),
+      twMenu: () => room.toggleMenu("menu"), twSignOut: () => signOut(drawing.page().head),
     },
   });
   const keyboard = createKeyboard({
