@@ -40,7 +40,7 @@ from triptych.people.membership import HAS_LEFT
 from triptych.rubric.answers import check_draft
 from triptych.rubric.model import Rubric
 from triptych.storage import database
-from triptych.storage.models import Assignment, Membership, Slot, Study, StudyState, Submission
+from triptych.storage.models import Assignment, Membership, Slot, Study, StudyState
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 
@@ -56,13 +56,12 @@ class DraftMessage(Message):
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a draft was not stored; draft, draft_seq: the draft that is stored instead; receipt: of a submission."""
+    """Why a draft was not stored; draft, draft_seq: the draft that is stored instead."""
 
     reason: str
     message: str
     draft: dict[str, Any] | None = None
     draft_seq: int = 0
-    receipt: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +118,7 @@ def save_draft(session: Session, who: Who, message: DraftMessage) -> int | Refus
         raise NotFound(_(assignments.NOT_YOURS))
     study, assignment_id, version, reserved_at, candidates, has_left = row
     if version != message.version:
-        return _submitted_before(session, assignment_id)
+        return Refusal("submitted", _(ALREADY_SUBMITTED))
     if has_left:
         return Refusal("closed", _(HAS_LEFT))
     if study.state == StudyState.closed:
@@ -132,7 +131,7 @@ def save_draft(session: Session, who: Who, message: DraftMessage) -> int | Refus
     # another tab may have written since the assignment was read
     stored = assignments.by_token(session, who, message.assignment)
     if stored.version != message.version:
-        return _submitted_before(session, stored.id)
+        return Refusal("submitted", _(ALREADY_SUBMITTED))
     if stored.pen == message.pen:
         return stored.draft_seq
     return Refusal("open_elsewhere", _(OPEN_ELSEWHERE), stored.draft, stored.draft_seq)
@@ -152,12 +151,6 @@ def _values(expected: _Expected, message: DraftMessage) -> dict[str, Any]:
         "seconds": capped_seconds(expected.reserved_at, message.active_seconds),
         "until": clock.now() + expected.life,
     }
-
-
-def _submitted_before(session: Session, assignment_id: int) -> Refusal:
-    receipts = select(Submission.id).where(Submission.assignment_id == assignment_id)
-    last = session.execute(receipts.order_by(Submission.version.desc()).limit(1)).scalar()
-    return Refusal("submitted", _(ALREADY_SUBMITTED), receipt=last)
 
 
 # statements with named parameters are built at their first use, see `storage.writes`

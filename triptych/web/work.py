@@ -226,8 +226,7 @@ def _save_draft(session: Session, secret: str | None, body: Any) -> JSONResponse
     who = logins.signed_in(session, secret)
     answer = drafts.save_draft(session, who, read_message(DraftMessage, body))
     if isinstance(answer, Refusal):
-        more = {"draft": answer.draft, "draft_seq": answer.draft_seq, "receipt": answer.receipt}
-        return refused(409, answer.reason, answer.message, **more)
+        return refused(409, answer.reason, answer.message, draft=answer.draft, draft_seq=answer.draft_seq)
     return JSONResponse({"stored": answer})
 
 
