@@ -182,8 +182,8 @@ def _message(call: Call, request: Request, content: bytes) -> BaseModel:
 def _run(call: Call, proof: Proof, message: BaseModel, key: str, digest: str) -> BaseModel | dict[str, Any]:
     """The result of the call, or the stored reply to the same request."""
     with reading(web_engine()) as session:
-        before = _answer_before(session, call, proof, message, key, digest)
         asker = _asker(session, call, proof)
+        before = _answer_before(session, asker, message, key, digest)
     if before is not None:
         return before
     seen = None
@@ -196,23 +196,20 @@ def _run(call: Call, proof: Proof, message: BaseModel, key: str, digest: str) ->
         if key:
             wait_for_others(session, f"requests with {KEY} {key}")
         # checked again: meanwhile the request may have been answered or the token revoked
-        before = _answer_before(session, call, proof, message, key, digest)
+        asker = _asker(session, call, proof)
+        before = _answer_before(session, asker, message, key, digest)
         if before is not None:
             return before
-        asker = _asker(session, call, proof)
         result = call.write(session, asker, message, seen)
         if key:
             _store(session, asker, key, digest, result)
         return result
 
 
-def _answer_before(
-    session: Session, call: Call, proof: Proof, message: BaseModel, key: str, digest: str
-) -> dict[str, Any] | None:
+def _answer_before(session: Session, asker: Asker, message: BaseModel, key: str, digest: str) -> dict[str, Any] | None:
     """The stored reply to the same request; None for a new one. Raises Conflict if another request used this key."""
     if not key:
         return None
-    asker = _asker(session, call, proof)
     if isinstance(message, OfStudy):
         asking.study_of(session, asker, message.study)  # they may have lost access to it since
     own = (StoredAnswer.person_id == asker.who.person_id) & (StoredAnswer.key == key)
