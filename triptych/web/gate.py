@@ -69,17 +69,14 @@ class RequestHeaders(NamedTuple):
     host: str
     origin: str
     cookie: str
-    forwarded_for: str
-    forwarded_proto: str
-    length: str
+    x_forwarded_for: str
+    x_forwarded_proto: str
+    content_length: str
     transfer_encoding: str
     authorization: str
 
 
-NAMES = (
-    *(b"host", b"origin", b"cookie", b"x-forwarded-for", b"x-forwarded-proto", b"content-length"),
-    *(b"transfer-encoding", b"authorization"),
-)
+NAMES = [name.replace("_", "-").encode() for name in RequestHeaders._fields]
 
 
 def request_headers(headers: list[tuple[bytes, bytes]]) -> RequestHeaders:
@@ -159,9 +156,9 @@ class Gate:
         peer = _address(scope)
         if not self.reach.trusts(peer):
             return scope
-        says_scheme = arrival.forwarded_proto in origins.USUAL_PORTS
-        scheme = _for_type(arrival.forwarded_proto, scope) if says_scheme else scope["scheme"]
-        return {**scope, "scheme": scheme, "client": (origins.sender(peer, arrival.forwarded_for, self.reach), 0)}
+        says_scheme = arrival.x_forwarded_proto in origins.USUAL_PORTS
+        scheme = _for_type(arrival.x_forwarded_proto, scope) if says_scheme else scope["scheme"]
+        return {**scope, "scheme": scheme, "client": (origins.sender(peer, arrival.x_forwarded_for, self.reach), 0)}
 
     def _identified(self, scope: Scope, peer: str) -> tuple[Scope, str]:
         """The scope without the proxy's secret, and the visitor's identity; "" if the proxy sends none.
@@ -260,7 +257,7 @@ class Gate:
             raise Refused(503, "away", str(error), wait=3) from error
         if lead is None:
             raise Refused(403, "lead", "Only a signed-in lead may upload files.")
-        length = int(arrival.length or 0)
+        length = int(arrival.content_length or 0)
         session = scope["path"].partition(UPLOADS)[2].partition("/")[0]
         if not self.held.have_room(lead, session, length):
             raise Refused(429, "held", "Your open pages hold too many uploads. Close some of them.", HELD_SECONDS)
