@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import Any
 from weakref import WeakValueDictionary
 
 from triptych import settings
@@ -165,14 +165,7 @@ def few_at_once(person_id: int) -> Iterator[None]:
         yield
 
 
-class Upload(Protocol):
-    """A file that Streamlit holds."""
-
-    @property
-    def data(self) -> bytes: ...
-
-
-Uploads = Mapping[str, Mapping[str, Upload]]  # session → file id → file
+Uploads = Mapping[str, Mapping[str, Any]]  # session → file id → file of Streamlit, with its bytes as `data`
 
 
 class HeldUploads:

@@ -68,7 +68,7 @@ def _answer(find: FindData, request: Request) -> Response:
         return refusal(403, "A viewer can see only the results of a study.")
     if find is _about_member and who.role != Role.lead:
         return refusal(403, "Your own data are on the page My data.")
-    wait = budgets.spending("personal_data").take(f"person {who.person_id}")
+    wait = budgets.spending("personal_data").take(budgets.key_of_person(who.person_id))
     if wait:
         return refusal(429, budgets.later(wait), {**NO_STORE, "Retry-After": str(budgets.seconds(wait))})
     form = request.path_params["form"]
