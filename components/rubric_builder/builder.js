@@ -4,7 +4,7 @@
 
 import { h } from "../workbench/dom.js";
 import { postTo } from "../workbench/network.js";
-import { workbench } from "../workbench/workbench.js";
+import { mountedOnce, workbench } from "../workbench/workbench.js";
 import { button, createForm } from "./form.js";
 import { createHistory } from "./history.js";
 import { createYaml } from "./yaml.js";
@@ -18,8 +18,6 @@ const PAUSE_MS = 500;
 const AGAIN_MS = 3000;
 const REST_MS = 2000; // after which the page around the form redraws its checklist
 const WIDE = 980; // pixels that the workbench needs for responses side by side
-/** @type {WeakMap<HTMLElement, { calls: number, close: () => void }>} */
-const mounted = new WeakMap();
 
 const style = h("link", { rel: "stylesheet", href: new URL("./builder.css", import.meta.url).href });
 document.head.append(style);
@@ -270,7 +268,7 @@ function mount(parent, data, tell) {
   show(data.state, false);
   fit();
   return {
-    calls: 1,
+    again() {}, // the form has newer values than the page
     close() {
       clearTimeout(timer);
       clearTimeout(rest);
@@ -278,20 +276,9 @@ function mount(parent, data, tell) {
       observer.disconnect();
       closeStage();
       root.remove();
-      mounted.delete(parent);
     },
   };
 }
 
 /** @param {Component<{ json: string }, string>} component */
-export default function builder({ parentElement, data, setTriggerValue }) {
-  const present = mounted.get(parentElement);
-  if (present) present.calls += 1;
-  const bench = present ?? mount(parentElement, JSON.parse(data.json), setTriggerValue);
-  mounted.set(parentElement, bench);
-  const { calls } = bench;
-  // Streamlit also calls the clean-up of a call that a later one has replaced
-  return () => {
-    if (bench.calls === calls) bench.close();
-  };
-}
+export default mountedOnce(({ parentElement, data, setTriggerValue }) => mount(parentElement, JSON.parse(data.json), setTriggerValue));

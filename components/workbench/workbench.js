@@ -12,11 +12,33 @@ import { createSurface } from "./surface.js";
 /** @import { Reason } from "./desk.js" */
 /** @import { Surface } from "./surface.js" */
 /** @typedef {{ view: string, showing: string | null, language: string }} Data the view as JSON, and the language of the page */
-/** @typedef {ReturnType<typeof mount>} Bench */
 
 const REPEAT_MS = 3000; // Streamlit drops an event while its websocket is down
-/** @type {WeakMap<HTMLElement, Bench>} */
-const mounted = new WeakMap();
+
+/**
+ * What Streamlit calls at every run of a page: mounts a component at the first call with a parent element, and passes
+ * later ones on. Streamlit also calls the clean-up of a call that a later one has replaced, so only the last one closes.
+ * @template Input, Event
+ * @param {(component: Component<Input, Event>) => { again: (data: Input) => void, close: () => void }} mount
+ * @returns {(component: Component<Input, Event>) => () => void}
+ */
+export function mountedOnce(mount) {
+  /** @type {WeakMap<HTMLElement, ReturnType<typeof mount> & { calls: number }>} */
+  const mounted = new WeakMap();
+  return (component) => {
+    const { parentElement, data } = component;
+    const present = mounted.get(parentElement);
+    present?.again(data);
+    const bench = present ?? { ...mount(component), calls: 0 };
+    mounted.set(parentElement, bench);
+    const call = (bench.calls += 1);
+    return () => {
+      if (bench.calls !== call) return;
+      bench.close();
+      mounted.delete(parentElement);
+    };
+  };
+}
 
 /** @param {Component<Data, Reason>} component */
 function mount({ parentElement, data, setTriggerValue }) {
@@ -55,8 +77,6 @@ function mount({ parentElement, data, setTriggerValue }) {
   });
   desk.open(first, data.showing);
   return {
-    calls: 1,
-
     /**
      * Called at another run of the page, which may have found an item after all, or may only have changed the theme. An
      * earlier item that the annotator is leaving does not count as found.
@@ -74,7 +94,6 @@ function mount({ parentElement, data, setTriggerValue }) {
       stay();
       shown = null;
       surface?.close();
-      mounted.delete(parentElement);
     },
   };
 }
@@ -85,20 +104,5 @@ export default async function speakAndMount(component) {
   return workbench(component);
 }
 
-/** Mounts the workbench in the current language. @param {Component<Data, Reason>} component */
-export function workbench(component) {
-  const { parentElement, data } = component;
-  let bench = mounted.get(parentElement);
-  if (bench) {
-    bench.calls += 1;
-    bench.again(data);
-  } else {
-    bench = mount(component);
-    mounted.set(parentElement, bench);
-  }
-  const { calls } = bench;
-  // Streamlit also calls the clean-up of a call that a later one has replaced
-  return () => {
-    if (bench.calls === calls) bench.close();
-  };
-}
+/** Mounts the workbench in the current language. */
+export const workbench = mountedOnce(mount);
