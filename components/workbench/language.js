@@ -11,8 +11,6 @@
 
 /** @type {Catalogue} */
 const ENGLISH = { language: "en", direction: "ltr", plurals: ["one", "other"], texts: {} };
-/** @type {Map<string, Promise<Catalogue>>} */
-const loaded = new Map([["en", Promise.resolve(ENGLISH)]]);
 let catalogue = ENGLISH;
 let rules = new Intl.PluralRules("en");
 
@@ -47,12 +45,9 @@ export function use(next) {
 
 /** Loads and uses a language; English if it cannot be loaded. @param {string} code */
 export async function speak(code = "en") {
-  const loading = loaded.get(code) ?? fetch(new URL(`../language/${code}.json`, import.meta.url)).then((answer) => answer.json());
-  loaded.set(code, loading);
-  use(await loading.catch(() => {
-    loaded.delete(code);
-    return ENGLISH;
-  }));
+  if (code === language()) return;
+  const load = async () => (await fetch(new URL(`../language/${code}.json`, import.meta.url))).json();
+  use(code === "en" ? ENGLISH : await load().catch(() => ENGLISH));
 }
 
 /** @param {string} text @param {Values} values */
