@@ -122,7 +122,7 @@ DOORS = {
         annotate.exclusions.give_up_reservations
         annotate.reservations.extend annotate.reservations.free_place
         annotate.reservations.free_places
-        annotate.reservations.free_workbook annotate.reservations.give_back_expired
+        annotate.reservations.end annotate.reservations.free_workbook annotate.reservations.give_back_expired
         annotate.reservations.reserve annotate.reservations.reserve_for_workbook annotate.reservations.take_next
         annotate.reservations.take_place exchange.import_ratings.write operations.lasting.carry_over
         people.access_after_restore.keep_closed

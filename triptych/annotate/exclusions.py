@@ -107,15 +107,8 @@ def in_place(session: Session, study: Study, person_id: int) -> Sequence[tuple[i
 
 def give_up_reservations(session: Session, study: Study, person_id: int, state: AssignmentState) -> list[int]:
     """End the person's open reservations, keeping drafts; returns the items whose places the caller frees."""
-    held = (
-        update(Assignment)
-        .where(Assignment.study_id == study.id, Assignment.person_id == person_id)
-        .where(Assignment.state == AssignmentState.reserved)
-        .values(state=state)
-        .returning(Assignment.item_id, Assignment.purpose)
-    )
-    freed = session.execute(held.execution_options(synchronize_session=False)).all()
-    return [item for item, purpose in freed if purpose == Purpose.main]
+    own = (Assignment.study_id == study.id) & (Assignment.person_id == person_id)
+    return reservations.end(session, own & (Assignment.state == AssignmentState.reserved), state)
 
 
 def forget_unfinished(session: Session, study: Study, person_id: int) -> None:

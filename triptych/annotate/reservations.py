@@ -181,11 +181,11 @@ def reserve(
 ) -> Assigned:
     """A new assignment with its slots; if the person's reservation of this item expired, that one is reactivated.
 
-    columns: columns of the new row that differ from those of a reservation on the web.
+    columns: columns of its row that differ from those of a reservation on the web.
     """
     before = next((own for own in expired if (own.item_id, own.purpose) == (item_id, purpose)), None)
     if before is not None:
-        return extend(session, study, before)
+        return extend(session, study, before, **columns)
     order, now = candidate_order(session, study, who, item_id, columns.get("repeat_of")), clock.now()
     row: dict[str, Any] = {
         "token": secrets.token_urlsafe(12),
@@ -222,10 +222,10 @@ def _add_assignment() -> ReturningInsert[Any]:
     return insert(Assignment.__table__).returning(Assignment.__table__.c.id)
 
 
-def extend(session: Session, study: Study, assignment: Assigned) -> Assigned:
-    """Extends a reservation; an expired one is reactivated, with its order and its draft."""
-    until = clock.now() + reservation_life(study)
-    update_row(session, Assignment, assignment.id, {"state": AssignmentState.reserved, "expires_at": until})
+def extend(session: Session, study: Study, assignment: Assigned, **columns: Any) -> Assigned:
+    """Extends a reservation; an expired one is reactivated, with its order and its draft. columns: as for `reserve`."""
+    live = {"state": AssignmentState.reserved, "expires_at": clock.now() + reservation_life(study)}
+    update_row(session, Assignment, assignment.id, live | columns)
     return replace(assignment, state=AssignmentState.reserved)
 
 
@@ -245,7 +245,6 @@ def renew(session: Session, who: Who, token: str) -> bool:
 
 def give_back_expired(session: Session, study: Study) -> None:
     """Frees the places of expired reservations; drafts stay with their assignments."""
-    run = session.connection().execute
     # on PostgreSQL somebody may be submitting one of them at this moment: it is left alone
     overdue = (
         select(Assignment.id)
@@ -253,44 +252,34 @@ def give_back_expired(session: Session, study: Study) -> None:
         .where(Assignment.expires_at < clock.now())
         .with_for_update(skip_locked=True)
     )
-    giving_back = (
-        update(Assignment.__table__)
-        .where(Assignment.id.in_(overdue))
-        .values(state=AssignmentState.expired)
-        .returning(Assignment.item_id, Assignment.purpose)
-    )
-    free_places(session, [item for item, purpose in run(giving_back) if purpose == Purpose.main])
+    free_places(session, end(session, Assignment.id.in_(overdue)))
+
+
+def end(session: Session, which: ColumnElement[bool], state: AssignmentState = AssignmentState.expired) -> list[int]:
+    """Ends reservations, keeping drafts; returns the items whose places the caller frees. which: on Assignment."""
+    ending = update(Assignment.__table__).where(which).values(state=state)
+    ended = session.connection().execute(ending.returning(Assignment.item_id, Assignment.purpose))
+    return [item for item, purpose in ended if purpose == Purpose.main]
 
 
 def reserve_for_workbook(session: Session, study: Study, who: Who, count: int, workbook_id: int) -> list[Assigned]:
     """Reserve the next items, at most `count`, chosen as on the web, until the workbook is cancelled. The person's
-    membership must be locked. Their expired web reservations are included unchanged.
+    membership must be locked. Their expired web reservations are included, with their drafts.
     """
     give_back_expired(session, study)
     planned = membership_of(session, study, who).has_plan
-    expired = {
-        own.item_id: own
-        for own in unfinished_of(session, study, who)
-        if (own.state, own.purpose) == (AssignmentState.expired, Purpose.main)
-    }
+    expired = unfinished_of(session, study, who)
     columns = {"origin": Origin.workbook, "workbook_id": workbook_id, "expires_at": clock.now() + WORKBOOK_LIFE}
     taken: list[Assigned] = []
     while len(taken) < count and (item_id := take_next(session, study, who, planned=planned)) is not None:
-        before = expired.get(item_id)
-        if before is None:
-            taken.append(reserve(session, study, who, item_id, Purpose.main, (), **columns))
-            continue
-        update_row(session, Assignment, before.id, {"state": AssignmentState.reserved, **columns})
-        taken.append(before)
+        taken.append(reserve(session, study, who, item_id, Purpose.main, expired, **columns))
     return taken
 
 
 def free_workbook(session: Session, workbook_id: int) -> int:
     """Frees the places that a workbook still holds. Its items can then be assigned on the web; returns how many."""
-    of_workbook, run = Assignment.workbook_id == workbook_id, session.connection().execute
-    held = of_workbook & (Assignment.state == AssignmentState.reserved)
-    freeing = update(Assignment.__table__).where(held).values(state=AssignmentState.expired)
-    free_places(session, run(freeing.returning(Assignment.item_id)).scalars().all())
+    of_workbook = Assignment.workbook_id == workbook_id
+    free_places(session, end(session, of_workbook & (Assignment.state == AssignmentState.reserved)))
     left = of_workbook & (Assignment.state == AssignmentState.expired)
     releasing = update(Assignment.__table__).where(left).values(origin=Origin.web, workbook_id=None)
-    return run(releasing).rowcount
+    return session.connection().execute(releasing).rowcount
