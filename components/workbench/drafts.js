@@ -106,13 +106,7 @@ export function createDraftSender({ body, post, keep, onState, onRefused, clock,
     flying = flight;
     const late = clock.later(() => setState("waiting"), PATIENCE_MS);
     const dead = clock.later(() => flight.abort.abort(), PATIENCE_MS * 2 ** Math.min(attempt, 3));
-    /** @type {Reply | null} */
-    let reply = null;
-    try {
-      reply = await post(text, { keepalive, signal: flight.abort.signal });
-    } catch {
-      // treated as no answer
-    }
+    const reply = await post(text, { keepalive, signal: flight.abort.signal }).catch(() => null);
     clock.cancel(late);
     clock.cancel(dead);
     const stored = reply?.status === 200 ? reply.answer?.stored ?? flight.seq : null;

@@ -127,11 +127,9 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
     if (isElsewhere && (isFolded() ? next.criterion !== question.criterion || inSteps() : !isShown(next))) goTo(next.id);
   }
 
-  const submitButton = () => find(page().foot, "[data-tw-submit]");
-
   function focusNext() {
     setCurrent(null);
-    const next = (inTurn() ? find(page().board, ".tw-next:not([hidden])") : null) ?? submitButton();
+    const next = (inTurn() ? find(page().board, ".tw-next:not([hidden])") : null) ?? find(page().foot, "[data-tw-submit]");
     next?.focus({ preventScroll: true });
     reveal(next);
   }
