@@ -234,11 +234,11 @@ def test_the_first_answer_to_a_check_counts(checked):
 
     held = assignments.current(session, study, who)
     assert assignments.neighbour(session, study, who, held.token, -1) == done[-1].token
-    again = assignments.by_token(session, who, done[-1].token)
+    again = assignments.by_token(session, study, who, done[-1].token)
     annotations.submit(session, who, submission(again, "submission-again", answers=full_answers(fluency=1)))
 
     assert checks.compared(session, Assignment.id == done[-1].id) == first
-    assert assignments.by_token(session, who, done[-1].token).version == again.version + 1
+    assert assignments.by_token(session, study, who, done[-1].token).version == again.version + 1
 
 
 def test_a_reference_counts_the_candidates_as_in_the_file(checked):

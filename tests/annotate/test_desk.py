@@ -39,6 +39,15 @@ def test_submitting_brings_the_next_item_and_the_receipt(opened):
     assert after.view.progress.done == 1
 
 
+def test_an_item_of_another_study_is_not_shown(opened, make_study):
+    session, _, who, first = opened
+    other, _, _ = make_study(session)
+    join(session, other, who)
+
+    with pytest.raises(NotFound):
+        desk.lay(session, other, who, showing=first.view.work.token)
+
+
 def test_a_later_text_is_sent_when_those_before_are_answered(sqlite_engine, make_study):
     whole = full_answers()
     only = {**whole, "ratings": {"A": whole["ratings"]["A"]}}

@@ -362,7 +362,9 @@ def test_another_attempt_has_new_gold_items_and_decides(make):
     assert at(session, study, who) == Stage.failed_test
     assert outcome(session, study, who).percent == 50
     with pytest.raises(Conflict, match="submitted before"):
-        annotations.submit(session, who, submission(assignments.by_token(session, who, first[0].token), "again-00001"))
+        annotations.submit(
+            session, who, submission(assignments.by_token(session, study, who, first[0].token), "again-00001")
+        )
 
 
 def test_a_gold_test_allows_two_attempts_by_default(make):

@@ -299,7 +299,7 @@ def test_a_lead_may_decide_while_an_annotator_is_asked(rated):
         asked = assigned(session, study, people[2])
         decide(session, study, lead, item, {(3, "fluency"): 1})
         with pytest.raises(NotFound):
-            assignments.by_token(session, people[2], asked.token)
+            assignments.by_token(session, study, people[2], asked.token)
         assert adjudication.final_values(session, study)[item].by == lead.pseudonym
         assert not session.scalars(select(Slot.order_known).where(Slot.assignment_id == asked.id)).first()
 

@@ -254,13 +254,13 @@ def _why_nothing(session: Session, study: Study, who: Who, *, planned: bool) -> 
     return NoItem.finished if session.scalars(done.limit(1), own).first() is not None else NoItem.none_left
 
 
-def by_token(session: Session, who: Who, token: str) -> Assigned:
-    """This person's assignment, read from the database now. Raises NotFound for anyone else's assignment."""
+def by_token(session: Session, study: Study, who: Who, token: str) -> Assigned:
+    """This person's assignment in the study, read from the database now. Raises NotFound for any other assignment."""
     if not token.isascii() or "\0" in token:  # queries refuse lone surrogates, and PostgreSQL refuses NUL
         raise NotFound(_(NOT_YOURS))
-    own = (Assignment.token == bindparam("token")) & (Assignment.person_id == bindparam("person"))
-    query = select_assigned().where(own)
-    row = session.connection().execute(query, {"token": token, "person": who.person_id}).first()
+    query = select_assigned().where(own_assignments(), Assignment.token == bindparam("token"))
+    own = {"study": study.id, "person": who.person_id, "token": token}
+    row = session.connection().execute(query, own).first()
     if row is None:
         raise NotFound(_(NOT_YOURS))
     return Assigned(*row)

@@ -120,9 +120,7 @@ def answer(session: Session, study: Study, who: Who, token: str, text: str) -> N
     for a text that is empty or too long, or after they withdrew or were turned away.
     """
     membership = locked_membership(session, study.id, who)
-    work = assignments.by_token(session, who, token)
-    if work.study_id != study.id:
-        raise NotFound(_(assignments.NOT_YOURS))
+    work = assignments.by_token(session, study, who, token)
     if membership.withdrawn_at or membership.turned_away_as:
         raise NotAllowed(_(HAS_LEFT))
     latest = select(Comment.author).where(Comment.assignment_id == work.id).order_by(Comment.id.desc())

@@ -9,11 +9,11 @@ from sqlmodel import Session
 
 from triptych.annotate import assignments, comments, drafts
 from triptych.annotate.annotations import Receipt, SetAsideMessage, SubmitMessage, read_message, submit
-from triptych.annotate.assignments import NoItem
+from triptych.annotate.assignments import NoItem, by_token
 from triptych.annotate.blinding import Feedback, FeedbackRow, Notice, View, view
 from triptych.annotate.checks import compared, in_words
 from triptych.annotate.reservations import Assigned
-from triptych.errors import InvalidAnnotation, NotFound
+from triptych.errors import InvalidAnnotation
 from triptych.languages import language
 from triptych.languages.language import _, message
 from triptych.rubric.answers import LETTERS
@@ -53,16 +53,8 @@ def lay(
     notice: str | None = None,
 ) -> Desk:
     """The current desk; reserves an item if the annotator has none."""
-    work = assignments.current(session, study, who) if showing is None else _own(session, study, who, showing)
-    return _desk(session, study, who, work, showing=showing, notice=notice)
-
-
-def _own(session: Session, study: Study, who: Who, token: str) -> Assigned:
-    """One of the person's assignments. Raises NotFound."""
-    work = assignments.by_token(session, who, token)
-    if work.study_id != study.id:
-        raise NotFound(_(assignments.NOT_YOURS))
-    return work
+    own = assignments.current(session, study, who) if showing is None else by_token(session, study, who, showing)
+    return _desk(session, study, who, own, showing=showing, notice=notice)
 
 
 def _desk(
@@ -134,12 +126,12 @@ def act(session: Session, study: Study, who: Who, action: Any) -> Desk:
             showing=assignments.neighbour(session, study, who, str(action.get("assignment")), STEPS[kind]),
         )
     if kind == "open":
-        item = assignments.by_token(session, who, str(action.get("item")))
+        item = by_token(session, study, who, str(action.get("item")))
         return lay(session, study, who, showing=item.token if item.submitted_at else None)
     if kind == "continue":
         return lay(session, study, who)
     if kind == "next_response":  # in succession: the responses that may be read after these answers
-        own = _own(session, study, who, str(action.get("assignment")))
+        own = by_token(session, study, who, str(action.get("assignment")))
         return _desk(session, study, who, own, answers=action.get("answers"))
     raise InvalidAnnotation("The workbench asked for something that does not exist.")
 

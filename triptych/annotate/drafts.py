@@ -129,7 +129,7 @@ def save_draft(session: Session, who: Who, message: DraftMessage) -> int | Refus
         _remember(message.assignment, expected)
         return message.seq
     # another tab may have written since the assignment was read
-    stored = assignments.by_token(session, who, message.assignment)
+    stored = assignments.by_token(session, study, who, message.assignment)
     if stored.version != message.version:
         return Refusal("submitted", _(ALREADY_SUBMITTED))
     if stored.pen == message.pen:
