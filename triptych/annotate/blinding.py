@@ -7,7 +7,7 @@ no reference score has a field here, and unknown fields are refused, so nothing 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -293,13 +293,6 @@ def rubric_in(rubric: Rubric, study: Study, *, trained: bool = False) -> dict[st
 def rated_example(rubric: Rubric, study_round: str, item: RatedItem) -> dict[str, Any]:
     """An item as annotators see it, with its scores for the criteria of this round in the words of the screen."""
     asked = {criterion.key: criterion.title for criterion in rubric.asked(study_round)}
-    turns = [] if isinstance(item.context, str) else [(turn.speaker, turn.text) for turn in item.context]
-    context = item.context if isinstance(item.context, str) else ""
-    shown = SimpleNamespace(context=context, meta=item.meta, extra_texts={})
-    slots = (
-        (position, candidate.text, [(turn.speaker, turn.text) for turn in candidate.turns])
-        for position, candidate in enumerate(item.candidates)
-    )
     scores = [
         {
             "criterion": asked[reference.criterion],
@@ -310,7 +303,25 @@ def rated_example(rubric: Rubric, study_round: str, item: RatedItem) -> dict[str
         for reference in item.references
         if reference.criterion in asked
     ]
-    return {**as_seen(rubric, study_round, shown, turns, slots).model_dump(mode="json"), "scores": scores}
+    seen = seen_unstored(rubric, study_round, item, item.context, {})
+    return {**seen.model_dump(mode="json"), "scores": scores}
+
+
+def seen_unstored(
+    rubric: Rubric, study_round: str, item: Any, context: str | Sequence[Any], extra_texts: dict[str, str]
+) -> SeenItem:
+    """An item that is not in the database, as annotators would see it; item: has meta and candidates, in their order.
+
+    context: a text, or turns.
+    """
+    text, turns = (context, ()) if isinstance(context, str) else ("", context)
+    shown = SimpleNamespace(context=text, meta=item.meta, extra_texts=extra_texts)
+    slots = [(n, candidate.text, _spoken(candidate.turns or ())) for n, candidate in enumerate(item.candidates)]
+    return as_seen(rubric, study_round, shown, _spoken(turns), slots)
+
+
+def _spoken(turns: Iterable[Any]) -> list[tuple[str, str]]:
+    return [(turn.speaker, turn.text) for turn in turns]
 
 
 def _content_note(rubric: Rubric, study: Study) -> str:

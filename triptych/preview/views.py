@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
-from triptych.annotate.blinding import Routes, SeenProgress, SeenStudy, View, Work, as_seen, rubric_in
+from triptych.annotate.blinding import Routes, SeenProgress, SeenStudy, View, Work, rubric_in, seen_unstored
 from triptych.formats.model import CandidateDraft, ItemDraft
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Round, Study
@@ -47,12 +46,7 @@ def view_of(study: Study, rubric: Rubric, items: Sequence[ItemDraft], place: int
     Without routes, the workbench sends and stores nothing.
     """
     item, settings = items[place], settings_of(study)
-    turns = [(turn.speaker, turn.text) for turn in item.context_turns]
-    shown = SimpleNamespace(context=item.context_text or "", meta=item.meta, extra_texts=item.extra_texts)
-    slots = (
-        (position, candidate.text, [(turn.speaker, turn.text) for turn in candidate.turns or ()])
-        for position, candidate in enumerate(item.candidates)
-    )
+    context = item.context_turns or item.context_text or ""
     return View(
         study=SeenStudy(
             title=study.title,
@@ -76,7 +70,7 @@ def view_of(study: Study, rubric: Rubric, items: Sequence[ItemDraft], place: int
         ),
         progress=SeenProgress(done=place, total=len(items), minutes_left=None),
         rubric=rubric_in(rubric, study),
-        item=as_seen(rubric, study.round, shown, turns, slots),
+        item=seen_unstored(rubric, study.round, item, context, item.extra_texts),
         draft=None,
         routes=NOWHERE,
     )
