@@ -172,3 +172,16 @@ def test_severity_at_the_ends_of_a_scale_makes_no_camps() -> None:
         latent = random.normal(0, 1.2, (60, 3))[item, system] + 3 * (annotator % 2) + random.normal(0, 0.6, len(item))
         hints += camps_by_agreement(np.clip(np.round(latent + 1.5), 1, 5), item, annotator, system).p < 0.05
     assert hints == 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_annotators_who_share_no_item_with_others_hide_no_camps(seed: int) -> None:
+    """Two rated other items than six with camps; the mean of no correlation was infinite by rounding."""
+    values, items, annotators, systems = (np.concatenate([c, c[:180]]) for c in study(seed, 6, 6, read=1.5))
+    values[-180:] = np.random.default_rng(seed).integers(1, 8, 180)
+    items[-180:], annotators[-180:] = 60 + np.arange(180) // 6, 6 + np.arange(180) // 3 % 2
+
+    camps = camps_by_agreement(values, items, annotators, systems)
+
+    assert camps.p < 0.02
+    assert sorted(name for name in camps.first if name < 6) in ([0, 1, 2], [3, 4, 5])

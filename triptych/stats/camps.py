@@ -232,10 +232,11 @@ def _best_split(correlations: Floats, pairs: np.ndarray, count: int) -> tuple[fl
     sides = _all_splits(count) if count <= _ALL_SPLITS_UP_TO else _splits_along_axes(correlations, pairs, count)
     defined = ~np.isnan(correlations)
     together = (sides[:, pairs[:, 0]] == sides[:, pairs[:, 1]])[:, defined].astype(float)
-    inside, total = together.sum(axis=1), int(defined.sum())
+    inside, across = together.sum(axis=1), (1 - together).sum(axis=1)
     sums, total_sum = together @ correlations[defined], correlations[defined].sum()
     with np.errstate(invalid="ignore", divide="ignore"):
-        gap = sums / inside - (total_sum - sums) / (total - inside)
+        gap = sums / inside - (total_sum - sums) / across
+    gap[across == 0] = np.nan  # by rounding, it may be infinite
     best = int(np.nanargmax(gap))
     return float(gap[best]), sides[best]
 
