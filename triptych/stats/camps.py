@@ -251,11 +251,15 @@ def _all_splits(count: int) -> np.ndarray:
 
 
 def _splits_along_axes(correlations: Floats, pairs: np.ndarray, count: int) -> np.ndarray:
-    """(splits, count) cuts along the two directions in which the table of correlations varies most."""
+    """(splits, count) cuts along the two directions in which the table of correlations varies most.
+
+    The first annotator is on the first side, whatever sign the directions have.
+    """
     matrix = np.zeros((count, count))
     matrix[pairs[:, 0], pairs[:, 1]] = np.nan_to_num(correlations - np.nanmean(correlations))
     vectors: Floats = np.linalg.eigh(matrix + matrix.T)[1][:, [0, 1, -2, -1]]
     order = np.argsort(np.argsort(vectors, axis=0), axis=0)
     cuts = np.arange(_SMALLEST_CAMP, count - _SMALLEST_CAMP + 1)
-    sides: np.ndarray = np.concatenate([place[None, :] < cuts[:, None] for place in order.T])
-    return sides
+    sides = np.concatenate([place[None, :] < cuts[:, None] for place in order.T])
+    with_first: np.ndarray = sides == sides[:, :1]
+    return with_first
