@@ -77,6 +77,8 @@ def test_verdicts_say_equal_only_where_it_was_tested():
     [
         (0.025, "margin points", "2.5 pp"),
         (0.004, "margin", "0.004"),
+        (0.1234567, "margin", "0.1234567"),
+        (12345.611, "beyond", "12345.62"),
         (0.3, "margin", "0.3"),
         (0.0013, "beyond points", "1 pp"),
         (0.5, "beyond", "0.5"),

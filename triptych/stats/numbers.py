@@ -63,7 +63,7 @@ def written(value: float, style: str) -> str:
         return _p(value, CLEAR)
     if style.startswith(("margin", "beyond")):
         size = value if style.startswith("margin") else math.ceil(round(value * 100, 6)) / 100
-        return f"{100 * size:g} {PERCENT[style]}" if style in PERCENT else f"{size:g}"
+        return f"{100 * size:.15g} {PERCENT[style]}" if style in PERCENT else f"{size:.15g}"
     if style == "bound":
         return f"{value:.3g}"
     if style in PERCENT:
