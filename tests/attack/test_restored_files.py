@@ -83,7 +83,8 @@ def test_a_database_that_lost_its_version_is_kept(sqlite_engine, study):
     assert restored.before
     with closing(sqlite3.connect(restored.before)) as file:
         assert file.execute("SELECT count(*) FROM of_this_file").fetchone() == (0,)
-    assert titles(sqlite_engine) == [study.title]
+    with backup.opened(stored) as replaced:
+        assert titles(replaced) == [study.title]
 
 
 def test_a_log_of_writes_beside_a_backup_is_not_restored(sqlite_engine, study):

@@ -347,7 +347,7 @@ def test_a_damaged_database_is_kept_and_replaced(sqlite_engine, lab, tmp_path):
     done = backup.restore(sqlite_engine, made.path, "command line", alone=True)
 
     assert done.before.name.startswith("damaged-")
-    with reading(sqlite_engine) as session:
+    with backup.opened(tmp_path / "triptych.db") as replaced, reading(replaced) as session:
         assert session.scalars(select(Study.slug)).one() == done.heads[0].slug
 
 

@@ -28,7 +28,7 @@ from sqlmodel import Session
 from triptych import clock, settings
 from triptych.errors import NotAllowed, UnsafeDatabase
 from triptych.storage import events, host, outputs
-from triptych.storage.sqlite_files import MALFORMED
+from triptych.storage.sqlite_files import MALFORMED, FileInUse
 from triptych.storage.unavailable import BUSY, DatabaseBusy, DatabaseUnavailable, explained
 
 PRAGMAS = {
@@ -131,6 +131,7 @@ def open_engine(url: str) -> Engine:
         connect_args={"timeout": 10, "check_same_thread": False},
         hide_parameters=True,  # error messages must not contain what people wrote
     )
+    FileInUse(Path(engine.url.database or "")).watch(engine)
     event.listen(engine, "connect", _apply_pragmas)
     # an event listener on the engine would make SQLAlchemy look for listeners at every statement
     setattr(engine.dialect, "do_begin", _begin)  # noqa: B010 (a method, to the type checker)

@@ -2,28 +2,67 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine, event, text
 
 from triptych.errors import UnsafeDatabase
-from triptych.storage.unavailable import explained
+from triptych.storage.unavailable import UNREACHABLE, DatabaseUnavailable, explained
 
 SIGNATURE = b"SQLite format 3\0"
 COMPANIONS = ("-shm", "-wal", "-journal")  # endings of the files that SQLite writes next to a database
 SQLITE_HEADER = 100  # bytes, with counters of changes
 MALFORMED = "malformed database schema"  # as SQLite says it
 MAX_STEPS = 100_000  # of SQLite, to read which tables there are
+log = logging.getLogger("triptych.storage.database")
 
 
 class DamagedFile(UnsafeDatabase):
     """SQLite's check of a copy finds damage, in pages or values, which the original has, too."""
+
+
+@dataclass
+class FileInUse:
+    """The file that an engine opened first. identity: its device and number there; None until then.
+
+    SQLite goes on writing to a file that was deleted or replaced, and all that is stored there is lost at the end. A
+    new connection would apply the write-ahead log to the file in its place, and damage that.
+    """
+
+    path: Path
+    identity: tuple[int, int] | None = None
+    is_away: bool = False
+
+    def watch(self, engine: Engine) -> None:
+        """Makes the engine refuse all connections while another file, or none, is in the place of its own."""
+        event.listen(engine, "do_connect", self._refuse_another)
+        event.listen(engine, "connect", self._note)
+        event.listen(engine, "checkout", self._refuse_another)
+
+    def _note(self, *_: Any) -> None:
+        self.identity = self._now()
+
+    def _refuse_another(self, *_: Any) -> None:
+        was_away, self.is_away = self.is_away, self.identity is not None and self._now() != self.identity
+        if self.is_away and not was_away:
+            log.error("The database file was deleted or replaced during use. Put it back, or start the app again.")
+        if self.is_away:
+            raise DatabaseUnavailable(UNREACHABLE)
+
+    def _now(self) -> tuple[int, int] | None:
+        try:
+            entry = self.path.stat()
+        except OSError:
+            return None
+        return entry.st_dev, entry.st_ino
 
 
 @contextmanager
