@@ -29,18 +29,19 @@ function unsentDrafts() {
     if (!pen) return [];
     return Object.keys(localStorage).filter((key) => key.startsWith("triptych:") && key.endsWith(`:${pen}`));
   } catch {
-    return []; // storage may be forbidden; then nothing was stored
+    return []; // storage may be forbidden; then nothing was stored here
   }
 }
 
-/** Lets the workbench send its last draft; it passes promises to wait for to `detail.waitUntil`. */
+/** Lets the workbench send its last draft, and asks it by `detail.waitUntil` whether signing out would lose nothing. */
 async function flush() {
-  /** @type {Promise<unknown>[]} */
+  /** @type {Promise<boolean>[]} */
   const pending = [];
-  /** @param {Promise<unknown>} promise */
-  const waitUntil = (promise) => pending.push(promise);
+  /** @param {Promise<boolean>} isSafe */
+  const waitUntil = (isSafe) => pending.push(isSafe);
   window.dispatchEvent(new CustomEvent("triptych:sign-out", { detail: { waitUntil } }));
-  await Promise.race([Promise.allSettled(pending), new Promise((resolve) => setTimeout(resolve, FLUSH_WAIT_MS))]);
+  const late = new Promise((resolve) => setTimeout(resolve, FLUSH_WAIT_MS, [false]));
+  return /** @type {boolean[]} */ (await Promise.race([Promise.all(pending), late])).every(Boolean);
 }
 
 /** The texts of this component. @typedef {{ group: string, out: string, unsent: string, failed: string }} Words */
@@ -48,9 +49,9 @@ async function flush() {
 /** @param {HTMLButtonElement} button @param {Words} words */
 async function signOut(button, words) {
   button.disabled = true;
-  await flush();
+  const isSafe = await flush();
   const drafts = unsentDrafts();
-  if (drafts.length && !confirm(words.unsent)) {
+  if ((drafts.length || !isSafe) && !confirm(words.unsent)) {
     button.disabled = false;
     return;
   }

@@ -17,8 +17,8 @@ const RETRIED_STATUSES = [404, 408, 425, 429];
  * @param {object} needs
  * @param {() => Omit<DraftMessage, "seq" | "base" | "take">} needs.body
  * @param {Post} needs.post
- * @param {(entry: Omit<LocalDraft, "time"> | null) => void} needs.keep stores the unacknowledged draft on
- *   this computer, or removes it
+ * @param {(entry: Omit<LocalDraft, "time"> | null) => boolean | void} needs.keep stores the unacknowledged draft on
+ *   this computer, or removes it; returns whether the draft was stored
  * @param {(state: SaveState) => void} needs.onState
  * @param {(answer: Answer) => void} needs.onRefused
  * @param {Clock} needs.clock
@@ -30,6 +30,8 @@ export function createDraftSender({ body, post, keep, onState, onRefused, clock,
   let dirty = false;
   let stopped = false;
   let retrying = false;
+  /** Whether this computer has the unacknowledged draft: its storage may be full or forbidden. */
+  let isKept = true;
   let attempt = 0;
   let lastSent = -Infinity;
   /** @type {number | null} */
@@ -67,7 +69,7 @@ export function createDraftSender({ body, post, keep, onState, onRefused, clock,
   function keepNow() {
     cancelKeeping();
     // The next number may already be in use when the page closes, so it counts as used.
-    if (dirty || held) keep({ base, seq: seq + 1, draft: body().draft, action: held });
+    if (dirty || held) isKept = Boolean(keep({ base, seq: seq + 1, draft: body().draft, action: held }));
   }
 
   /** @param {SaveState} next */
@@ -195,6 +197,16 @@ export function createDraftSender({ body, post, keep, onState, onRefused, clock,
 
     get isSettled() {
       return !dirty && !flying;
+    },
+
+    get isKept() {
+      return isKept;
+    },
+
+    /** Whether closing the tab would lose answers: neither the server nor this computer has them. */
+    wouldLose() {
+      keepNow();
+      return !isKept && (dirty || flying !== null || held !== undefined);
     },
 
     /** The connection is back: sends without waiting for the backoff. */

@@ -21,10 +21,13 @@ const senders = new Map();
 /** People who worked in this page; several only if they signed in one after the other. @type {Set<string>} */
 const people = new Set();
 
-/** Resolves to whether everything has arrived within `ms`, also from items left earlier. @param {number} ms */
+/** Whether leaving the page would lose answers, since neither the server nor this computer has them. */
+export const wouldLose = () => [...senders.keys()].some((sender) => sender.wouldLose());
+
+/** Waits for storing, at most `ms`; resolves to whether leaving the page then loses nothing. @param {number} ms */
 export async function allSettled(ms) {
-  const settled = await Promise.all([...senders.keys()].map((sender) => sender.settled(ms)));
-  return settled.every(Boolean);
+  await Promise.all([...senders.keys()].map((sender) => sender.settled(ms)));
+  return !wouldLose();
 }
 
 /**
@@ -97,9 +100,9 @@ export function createItem(view, { pen, seconds, on }) {
     }),
     post: postTo(routes.draft),
     keep(draft) {
-      if (routes.draft === "") return; // a preview stores nothing
-      if (draft) localDrafts.write(key, draft);
-      else localDrafts.remove(key);
+      if (routes.draft === "") return true; // a preview has nothing to lose
+      if (draft) return localDrafts.write(key, draft);
+      localDrafts.remove(key);
     },
     onState(state) {
       saved = state;

@@ -214,7 +214,9 @@ export function createSending({
   }
 
   function showSlow() {
-    const text = _("The server has not answered yet. Your answers are saved on this computer and will be sent again.");
+    const text = item().drafts.isKept
+      ? _("The server has not answered yet. Your answers are saved on this computer and will be sent again.")
+      : _("The server has not answered yet. Keep this page open: your answers are only here, and will be sent again.");
     slow = notices.show("warning", text, [{ label: _("Continue editing"), act: release }]);
   }
 

@@ -10,7 +10,7 @@ import { createDrawing } from "./drawing.js";
 import { createRoom, offlineText, showSaved, signOut, syncHead } from "./frame.js";
 import { createGuidelines } from "./guidelines.js";
 import { createHighlighter } from "./highlighter.js";
-import { allSettled, createItem, giveUp, sendHeld } from "./item.js";
+import { allSettled, createItem, giveUp, sendHeld, wouldLose } from "./item.js";
 import { createKeyboard } from "./keyboard.js";
 import { _, direction, language } from "./language.js";
 import { createLayout, createTextSize } from "./layout.js";
@@ -32,15 +32,16 @@ let count = 0;
 
 /** @typedef {ReturnType<typeof createSurface>} Surface */
 
-// The page waits for detail.waitUntil(promise) before signing out. Nothing is discarded here: the annotator may stay
-// signed in.
+// The page waits for detail.waitUntil(isSafe) before signing out, and asks if it is not. Nothing is discarded here: the
+// annotator may stay signed in.
 window.addEventListener("triptych:sign-out", (event) => {
-  const { detail } = /** @type {CustomEvent<{ waitUntil: (done: Promise<unknown>) => void }>} */ (event);
+  const { detail } = /** @type {CustomEvent<{ waitUntil: (isSafe: Promise<boolean>) => void }>} */ (event);
   detail.waitUntil(allSettled(SIGN_OUT_WAIT_MS));
 });
 
 // Data of a person who has signed out is neither stored nor sent.
 window.addEventListener("triptych:signed-out", giveUp);
+window.addEventListener("beforeunload", (event) => wouldLose() && event.preventDefault());
 
 /** @param {HTMLElement} parent @param {View} firstView @param {(action: Action) => void} act */
 export function createSurface(parent, firstView, act) {
@@ -180,7 +181,8 @@ export function createSurface(parent, firstView, act) {
 
   function showState() {
     const { head } = drawing.page();
-    showSaved(head, current.saved, isOffline ? offlineText(current.unsent.size, sending.isBusy) : undefined);
+    const isSafe = current.unsent.size === 0 || current.drafts.isKept;
+    showSaved(head, current.saved, isOffline && isSafe ? offlineText(current.unsent.size, sending.isBusy) : undefined);
   }
 
   listen(root, "keydown", keyboard.handle);

@@ -373,6 +373,50 @@ def test_cancelling_a_sign_out_keeps_unsent_answers(app, page):
     assert present(stored(app, token(page)).draft)["ratings"] == {"A": {"fluency": 2}, "B": {"fluency": 3}}
 
 
+FULL = "() => { Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError'); }; }"
+
+
+def test_a_tab_with_answers_only_here_asks_before_it_closes(app, page, context):
+    """The screen said that they were saved on this computer, and the tab closed without a question."""
+    page.evaluate(FULL)
+    page.route(DRAFT, lambda route: route.abort())
+    radio(page, "A:fluency", 2).check()
+    expect(saved(page)).to_have_attribute("data-state", "waiting")
+    with page.expect_event("dialog") as asked:
+        page.once("dialog", lambda dialog: dialog.dismiss())
+        page.close(run_before_unload=True)
+    assert asked.value.type == "beforeunload"
+    page.unroute(DRAFT)
+    is_saved(page)
+    page.reload()  # what is stored closes without a question
+    page.wait_for_selector(browser.WORKBENCH)
+    expect(radio(page, "A:fluency", 2)).to_be_checked()
+
+
+def test_a_submission_that_is_only_here_is_not_called_saved(app, page):
+    page.evaluate(FULL)
+    browser.answer_all(page)
+    page.route(ACT, lambda route: route.abort())
+    page.locator("[data-tw-submit]").click()
+    expect(page.locator(".tw-notices")).to_contain_text("Keep this page open")
+    page.unroute(ACT)
+    expect(page.locator(".tw-notices")).not_to_contain_text("Keep this page open")
+
+
+def test_signing_out_with_answers_only_here_asks_once(app, page):
+    """They were lost without a question, since only answers in the browser's storage were asked about."""
+    page.evaluate(FULL)
+    page.route(DRAFT, lambda route: route.abort())
+    radio(page, "A:fluency", 2).check()
+    expect(saved(page)).to_have_attribute("data-state", "waiting")
+    asked = []
+    page.on("dialog", lambda dialog: (asked.append(dialog.message), dialog.accept()))
+    browser.sign_out(page)
+    expect(page.get_by_role("tab", name="Take part")).to_be_visible()
+    (question,) = asked
+    assert "have not reached the server" in question
+
+
 def test_signing_out_anyway_leaves_nothing_on_the_computer(app, page):
     page.route(DRAFT, lambda route: route.abort())
     radio(page, "A:verdict", "reject").check()
