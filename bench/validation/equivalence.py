@@ -27,7 +27,8 @@ class Equivalence:
 
     @property
     def name(self) -> str:
-        return f"{self.design.name}, taste {self.design.taste:g}"
+        scale = "" if self.design.scale == "ordinal" else f", {self.design.scale}"
+        return f"{self.design.name}, taste {self.design.taste:g}{scale}"
 
     @property
     def margin(self) -> float:
@@ -60,6 +61,8 @@ DESIGNS = (
     *(Design(100, 10, 10, taste=taste) for taste in (0.0, 0.6)),
     *(Design(60, 3, 8, shown=2, taste=taste) for taste in (0.0, 0.6)),
     *(Design(120, 3, 12, shown=2, unequal=True, taste=taste) for taste in (0.0, 0.6)),
+    *(Design(50, 5, 5, scale="top", taste=taste) for taste in (0.0, 0.6)),
+    *(Design(100, 10, 10, scale="top", taste=taste) for taste in (0.0, 0.6)),
     Design(150, 1, 10, singles=True),
     Design(300, 5, 300, shown=2),
 )
