@@ -531,3 +531,18 @@ def test_a_folder_changes_no_figure(tmp_path):
     )
 
     assert ran.stdout == "False\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such pipes")
+def test_a_pipe_in_the_folder_holds_no_report(tmp_path):
+    """Matplotlib would wait for somebody to write its settings."""
+    os.mkfifo(tmp_path / "matplotlibrc")
+    script = (
+        "from types import SimpleNamespace; from triptych.reports.build import figures_by_criterion; "
+        "print(figures_by_criterion(SimpleNamespace(criteria=()), ''))"
+    )
+    words, environment = [sys.executable, "-P", "-c", script], {**os.environ, "PYTHONPATH": str(ROOT)}
+
+    ran = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+
+    assert ran.stdout == "{}\n"

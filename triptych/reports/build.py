@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import chdir
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -221,7 +222,9 @@ def _snapshot(facts: Facts, scope: Counted, files: dict[str, bytes]) -> bytes:
 
 
 def figures_by_criterion(analysis: StudyAnalysis, seal: str) -> dict[str, tuple[PrintedFigure, ...]]:
-    from triptych.reports.figures import figures_of  # matplotlib is loaded where a report is made
+    # matplotlib, which is loaded where a report is made, would open what another user placed where a command is typed
+    with chdir(settings.app_folder()):
+        from triptych.reports.figures import figures_of
 
     return {
         result.criterion.key: tuple(
