@@ -10,6 +10,7 @@ from helpers import browser
 from helpers.browser import expect, radio, saved, token
 from helpers.present import present
 from helpers.studies import add_person, join, open_study
+from playwright.sync_api import Dialog
 from sqlmodel import select
 
 from triptych.people import links, logins
@@ -409,8 +410,13 @@ def test_signing_out_with_answers_only_here_asks_once(app, page):
     page.route(DRAFT, lambda route: route.abort())
     radio(page, "A:fluency", 2).check()
     expect(saved(page)).to_have_attribute("data-state", "waiting")
-    asked = []
-    page.on("dialog", lambda dialog: (asked.append(dialog.message), dialog.accept()))
+    asked: list[str] = []
+
+    def accept(dialog: Dialog) -> None:
+        asked.append(dialog.message)
+        dialog.accept()
+
+    page.on("dialog", accept)
     browser.sign_out(page)
     expect(page.get_by_role("tab", name="Take part")).to_be_visible()
     (question,) = asked

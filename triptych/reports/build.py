@@ -268,9 +268,8 @@ def _tex_figures(parts: ReportParts) -> Iterator[str]:
 
 
 def _parquet(parts: ReportParts) -> File:
-    kinds = {"value": pa.float64()}
-    schema = pa.schema([(name, kinds.get(name, pa.string())) for name in HEADER])
-    sealed = schema.with_metadata({"snapshot": parts.sha256})
+    columns = [(name, pa.float64() if name == "value" else pa.string()) for name in HEADER]
+    sealed = pa.schema(columns, {"snapshot": parts.sha256})
     return parquet_file("results.parquet", sealed, data.number_rows(parts.book, parts.sha256), 20_000)
 
 
@@ -285,9 +284,8 @@ def _html(parts: ReportParts) -> str:
         "Systems": "System 1, 2, …: the study is blind" if facts.blind else "under their names",
         "Ratings": analysis.scope.sentence,
     }
-    return html.page(
-        facts.study.title, about, _sections(parts), f"Made with Triptych {settings.version()}. {parts.seal}"
-    )
+    made = f"Made with Triptych {settings.version()}. {parts.seal}"
+    return html.page(facts.study.title, about, _sections(parts), made)
 
 
 def _sections(parts: ReportParts) -> Iterator[ReportSection]:
