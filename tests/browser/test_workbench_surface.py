@@ -1038,6 +1038,7 @@ def is_all_saved(page) -> bool:
 
 def test_signing_out_waits_for_drafts_of_earlier_items(open_view, server):
     page = open_view()
+    page.evaluate("() => { Storage.prototype.setItem = () => { throw new DOMException('', 'QuotaExceededError'); }; }")
     server.refusal = (401, {"refused": "signed_out", "message": "You are signed out."})
     radio(page, "A:fluency", 5).check()
     page.evaluate("show(views.reviews({work: {token: 't-2', store_key: 'one.c'}}))")
