@@ -12,7 +12,9 @@ let menu;
 // A page that signs somebody in has no menu, and opens another page itself.
 endedLogins.onmessage = (/** @type {MessageEvent} */ event) => {
   if (event.data === SIGNED_OUT) dropRubrics(() => true);
-  if (menu?.isConnected) location.reload();
+  if (!menu?.isConnected) return;
+  window.dispatchEvent(new CustomEvent("triptych:login-ended"));
+  location.reload();
 };
 
 /** If storage is forbidden, nothing was stored. @param {() => void} change */

@@ -41,7 +41,12 @@ window.addEventListener("triptych:sign-out", (event) => {
 
 // Data of a person who has signed out is neither stored nor sent.
 window.addEventListener("triptych:signed-out", giveUp);
-window.addEventListener("beforeunload", (event) => wouldLose() && event.preventDefault());
+
+/** @param {BeforeUnloadEvent} event */
+const askToStay = (event) => wouldLose() && event.preventDefault();
+window.addEventListener("beforeunload", askToStay);
+// Another tab ended the login: this page closes without a question, since the next person could stay on it.
+window.addEventListener("triptych:login-ended", () => window.removeEventListener("beforeunload", askToStay));
 
 /** @param {HTMLElement} parent @param {View} firstView @param {(action: Action) => void} act */
 export function createSurface(parent, firstView, act) {

@@ -420,8 +420,27 @@ def test_signing_out_with_answers_only_here_asks_once(app, page):
     page.on("dialog", accept)
     browser.sign_out(page)
     expect(page.get_by_role("tab", name="Take part")).to_be_visible()
+    page.remove_listener("dialog", accept)
     (question,) = asked
     assert "have not reached the server" in question
+
+
+def test_a_sign_out_closes_a_tab_whatever_only_it_has(app, page, context):
+    """It asked, and stayed for the next person if they cancelled."""
+    page.evaluate(FULL)
+    page.route(DRAFT, lambda route: route.abort())
+    radio(page, "A:fluency", 2).check()
+    expect(saved(page)).to_have_attribute("data-state", "waiting")
+
+    def stay(dialog: Dialog) -> None:
+        dialog.dismiss()
+
+    page.on("dialog", stay)
+    other = context.new_page()
+    other.goto(app.url)
+    browser.sign_out(other)
+    expect(page.get_by_role("tab", name="Take part")).to_be_visible()
+    page.remove_listener("dialog", stay)
 
 
 def test_signing_out_anyway_leaves_nothing_on_the_computer(app, page):
