@@ -205,7 +205,7 @@ export function createDraftSender({ body, post, keep, onState, onRefused, clock,
 
     /** Whether closing the tab would lose answers: neither the server nor this computer has them. */
     wouldLose() {
-      keepNow();
+      if (keepTimer !== undefined || !isKept) keepNow(); // a copy that another page dealt with meanwhile stays away
       return !isKept && (dirty || flying !== null || held !== undefined);
     },
 

@@ -155,6 +155,17 @@ test("a refusal stops the drafts, keeps the copy and is reported once", async ()
   assert.equal(world.copy.draft.note, "b");
 });
 
+test("asking what closing would lose brings no removed copy back", async () => {
+  const world = setUp({ reply: () => ({ status: 409, answer: { refused: "open_elsewhere" } }) });
+  world.type("a");
+  assert.equal(world.sender.wouldLose(), false);
+  assert.equal(world.copy.draft.note, "a");
+  await world.clock.run(2000);
+  world.copy = null; // the annotator decided about it when the item was opened again
+  assert.equal(world.sender.wouldLose(), false);
+  assert.equal(world.copy, null);
+});
+
 test("taking over continues from the stored number", async () => {
   const world = setUp({ reply: () => ({ status: 409, answer: { refused: "open_elsewhere", draft_seq: 9 } }) });
   world.type("a");
