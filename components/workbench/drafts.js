@@ -68,8 +68,11 @@ export function createDraftSender({ body, post, keep, onState, onRefused, clock,
 
   function keepNow() {
     cancelKeeping();
+    if (!dirty && !held) return;
+    const wasKept = isKept;
     // The next number may already be in use when the page closes, so it counts as used.
-    if (dirty || held) isKept = Boolean(keep({ base, seq: seq + 1, draft: body().draft, action: held }));
+    isKept = Boolean(keep({ base, seq: seq + 1, draft: body().draft, action: held }));
+    if (isKept !== wasKept && state) onState(state); // what is shown says where the answers are
   }
 
   /** @param {SaveState} next */

@@ -40,7 +40,7 @@ function setUp({ reply = (body) => ({ status: 200, answer: { stored: body.seq } 
       world.posts.push({ at: world.clock.now(), body, keepalive: options.keepalive });
       return world.reply(body, options);
     },
-    keep: (entry) => (world.copy = entry), onState: (state) => world.states.push(state),
+    keep: (entry) => world.storage !== "full" && (world.copy = entry), onState: (state) => world.states.push(state),
     onRefused: (answer) => world.refused.push(answer), clock: world.clock, seq,
   });
   world.type = (note) => {
@@ -153,6 +153,17 @@ test("a refusal stops the drafts, keeps the copy and is reported once", async ()
   assert.equal(world.posts.length, 1);
   assert.equal(world.refused.length, 1);
   assert.equal(world.copy.draft.note, "b");
+});
+
+test("the state is reported again when storing on this computer fails", async () => {
+  const world = setUp({ reply: hang });
+  world.type("a");
+  await world.clock.run(100);
+  assert.deepEqual([world.states, world.sender.isKept], [["saving"], true]);
+  world.storage = "full";
+  world.type("b");
+  await world.clock.run(100);
+  assert.deepEqual([world.states, world.sender.isKept], [["saving", "saving"], false]);
 });
 
 test("asking what closing would lose brings no removed copy back", async () => {
