@@ -27,14 +27,14 @@ export function orElse(act, fallback) {
 /**
  * This tab's pen. A reload keeps it; a new tab, or a duplicated one, which copies sessionStorage, gets its own.
  * @param {{ [PEN_OF_DOCUMENT]?: string }} document stores the pen if storage is forbidden
- * @param {Pick<Storage, "getItem" | "setItem">} session
+ * @param {() => Pick<Storage, "getItem" | "setItem">} session may throw
  * @param {string} navigationType
  * @returns {string}
  */
 export function penOf(document, session, navigationType) {
-  const stored = navigationType === "reload" ? orElse(() => session.getItem(PEN), null) : null;
+  const stored = navigationType === "reload" ? orElse(() => session().getItem(PEN), null) : null;
   const pen = document[PEN_OF_DOCUMENT] ?? stored ?? randomId();
-  orElse(() => session.setItem(PEN, pen), undefined);
+  orElse(() => session().setItem(PEN, pen), undefined);
   document[PEN_OF_DOCUMENT] = pen;
   return pen;
 }

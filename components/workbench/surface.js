@@ -56,7 +56,7 @@ export function createSurface(parent, firstView, act) {
   // on Annotate the workbench's head is the only one; a preview is part of another page
   document.body.classList.toggle("tw-whole", firstView.routes.draft !== "");
   const [navigation] = /** @type {PerformanceNavigationTiming[]} */ (performance.getEntriesByType("navigation"));
-  const pen = penOf(/** @type {any} */ (document), sessionStorage, navigation?.type ?? "navigate");
+  const pen = penOf(/** @type {any} */ (document), () => sessionStorage, navigation?.type ?? "navigate");
   const abort = new AbortController();
   /** @type {Listen} */
   const listen = (target, type, act, options = {}) =>

@@ -341,16 +341,19 @@ class MemoryStorage {
 }
 
 test("a reload keeps the pen, another tab gets its own", () => {
-  const session = new MemoryStorage();
+  const storage = new MemoryStorage();
+  const session = () => storage;
   const first = penOf({}, session, "navigate");
   assert.equal(penOf({}, session, "reload"), first);
   assert.notEqual(penOf({}, session, "navigate"), first);
 });
 
-test("the same document keeps its pen", () => {
-  const session = new MemoryStorage();
-  const page = {};
-  assert.equal(penOf(page, session, "navigate"), penOf(page, session, "navigate"));
+test("the same document keeps its pen, also where storage is forbidden", () => {
+  const forbidden = () => { throw new Error("forbidden"); };
+  for (const session of [() => new MemoryStorage(), forbidden]) {
+    const page = {};
+    assert.equal(penOf(page, session, "navigate"), penOf(page, session, "reload"));
+  }
 });
 
 test("a random id is 128 bits as hex", () => {
