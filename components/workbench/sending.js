@@ -294,7 +294,11 @@ export function createSending({
       const { drafts } = item();
       showSaved(page().head, "waiting", _("Not saved"));
       if (refused === "invalid") drafts.awaitChange();
-      const text = message || _("Your answers could not be saved. Reload the page; there is a copy on this computer.");
+      const fallback = drafts.isKept
+        ? _("Your answers could not be saved. Reload the page; there is a copy on this computer.")
+        : _("Your answers could not be saved, and only this page has them. Write them down before you leave it.");
+      const isMessageTrue = drafts.isKept || refused !== "signed_out"; // which says that this browser has a copy
+      const text = (isMessageTrue && message) || fallback;
       /** @param {boolean} keepMine */
       const continueHere = (keepMine) => {
         if (busy) release();

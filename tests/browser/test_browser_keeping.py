@@ -395,6 +395,15 @@ def test_a_tab_with_answers_only_here_asks_before_it_closes(app, page, context):
     expect(radio(page, "A:fluency", 2)).to_be_checked()
 
 
+def test_answers_only_here_are_not_called_kept_after_a_login(app, page):
+    page.evaluate(FULL)
+    with app.writing() as session:
+        logins.end_logins(session, stored(app, token(page)).person_id)
+    radio(page, "A:fluency", 2).check()
+    expect(page.locator(".tw-notices")).to_contain_text("only this page has them")
+    expect(page.locator(".tw-notices").get_by_role("button", name="Sign in")).to_be_visible()
+
+
 def test_a_submission_that_is_only_here_is_not_called_saved(app, page):
     page.evaluate(FULL)
     browser.answer_all(page)
