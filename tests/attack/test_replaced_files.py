@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from sqlalchemy import event
 
 from triptych import settings
 from triptych.storage import database, schema
@@ -52,14 +53,30 @@ def test_nothing_is_stored_in_a_file_that_was_deleted(used, caplog):
 
 def test_nothing_is_stored_in_a_file_that_was_replaced(used):
     engine, file, copy = used
-    given = copy.read_bytes()
+    content = copy.read_bytes()
     copy.replace(file)
 
     for _ in range(2):  # the second time with a new connection
         with pytest.raises(DatabaseUnavailable, match="does not answer"):
             _store(engine, "after")
 
-    assert file.read_bytes() == given
+    assert file.read_bytes() == content
+
+
+def test_a_file_replaced_while_a_connection_opens_is_refused(used):
+    engine, file, copy = used
+
+    def replace(*_) -> None:
+        copy.replace(file)
+
+    event.listen(engine, "do_connect", replace, once=True)  # after the check
+
+    with database.reading(engine) as session:
+        session.connection()  # of the pool, so that another one is opened
+        with pytest.raises(DatabaseUnavailable, match="does not answer"):
+            _store(engine, "into the file in its place")
+    with pytest.raises(DatabaseUnavailable, match="does not answer"):
+        _store(engine, "into the file that was replaced")
 
 
 def test_a_file_that_is_put_back_is_used_again(used):

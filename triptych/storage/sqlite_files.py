@@ -39,7 +39,7 @@ class FileInUse:
 
     path: Path
     identity: tuple[int, int] | None = None
-    is_away: bool = False
+    is_missing: bool = False
 
     def watch(self, engine: Engine) -> None:
         """Makes the engine refuse all connections while another file, or none, is in the place of its own."""
@@ -48,13 +48,13 @@ class FileInUse:
         event.listen(engine, "checkout", self._refuse_another)
 
     def _note(self, *_: Any) -> None:
-        self.identity = self._now()
+        self.identity = self.identity or self._now()
 
     def _refuse_another(self, *_: Any) -> None:
-        was_away, self.is_away = self.is_away, self.identity is not None and self._now() != self.identity
-        if self.is_away and not was_away:
+        was_missing, self.is_missing = self.is_missing, self.identity is not None and self._now() != self.identity
+        if self.is_missing and not was_missing:
             log.error("The database file was deleted or replaced during use. Put it back, or start the app again.")
-        if self.is_away:
+        if self.is_missing:
             raise DatabaseUnavailable(UNREACHABLE)
 
     def _now(self) -> tuple[int, int] | None:
