@@ -533,16 +533,30 @@ def test_a_folder_changes_no_figure(tmp_path):
     assert ran.stdout == "False\n"
 
 
+FIGURES = """
+import os, pathlib
+from types import SimpleNamespace
+from triptych.reports.build import figures_by_criterion
+{before}
+print(figures_by_criterion(SimpleNamespace(criteria=()), ""))
+{after}
+"""
+
+
+def _figures_printed(folder: Path, before: str = "", after: str = "") -> str:
+    words = [sys.executable, "-P", "-c", FIGURES.format(before=before, after=after)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=60).stdout
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such pipes")
 def test_a_pipe_in_the_folder_holds_no_report(tmp_path):
     """Matplotlib would wait for somebody to write its settings."""
     os.mkfifo(tmp_path / "matplotlibrc")
-    script = (
-        "from types import SimpleNamespace; from triptych.reports.build import figures_by_criterion; "
-        "print(figures_by_criterion(SimpleNamespace(criteria=()), ''))"
-    )
-    words, environment = [sys.executable, "-P", "-c", script], {**os.environ, "PYTHONPATH": str(ROOT)}
 
-    ran = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+    assert _figures_printed(tmp_path, after="print(pathlib.Path.cwd())") == f"{{}}\n{tmp_path}\n"
 
-    assert ran.stdout == "{}\n"
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows deletes no folder in use")
+def test_a_report_is_made_where_the_folder_was_deleted(tmp_path):
+    assert _figures_printed(tmp_path, before="pathlib.Path.cwd().rmdir()") == "{}\n"

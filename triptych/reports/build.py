@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import chdir
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -221,9 +223,25 @@ def _snapshot(facts: Facts, scope: Counted, files: dict[str, bytes]) -> bytes:
     return (json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
 
 
+@contextmanager
+def _in_app_folder() -> Iterator[None]:
+    """Makes the app's folder the current one, except on Windows and where nothing in the current one can be opened."""
+    try:
+        here = os.open(".", getattr(os, "O_PATH", os.O_RDONLY))  # its path may be deleted, or not accessible
+    except OSError:
+        yield
+        return
+    try:
+        os.chdir(settings.app_folder())
+        yield
+    finally:
+        os.fchdir(here)
+        os.close(here)
+
+
 def figures_by_criterion(analysis: StudyAnalysis, seal: str) -> dict[str, tuple[PrintedFigure, ...]]:
     # matplotlib, which is loaded where a report is made, would open what another user placed where a command is typed
-    with chdir(settings.app_folder()):
+    with nullcontext() if "matplotlib" in sys.modules else _in_app_folder():
         from triptych.reports.figures import figures_of
 
     return {
