@@ -20,6 +20,7 @@ from triptych.stats.equivalence import equivalence
 from triptych.stats.intervals import Clustered, estimate_of
 from triptych.stats.numbers import written
 from triptych.stats.undefined import Undefined, UndefinedStatistic
+from triptych.study.preregistration import declared
 from triptych.study.settings import Preregistration, StudySettings
 
 PLANNED = Planned()
@@ -89,6 +90,11 @@ def test_verdicts_say_equal_only_where_it_was_tested():
 def test_no_margin_is_printed_smaller_than_it_was_tested(size, style, printed):
     """A margin of 2.5 points was printed as 2, within which the systems were not equal."""
     assert written(size, style) == printed
+
+
+def test_a_preregistration_prints_margins_with_all_digits():
+    (_, words), *_ = declared(crossed(2, 2).rubric, Preregistration(margins={KEY: 0.1234567}))
+    assert words.endswith("±0.1234567")
 
 
 def test_interim_results_hold_equality_to_the_strict_bound():

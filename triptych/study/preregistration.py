@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from triptych.rubric.model import Rubric
 from triptych.stats.analysis.collection import bound_in_words
+from triptych.stats.numbers import written
 from triptych.storage.models import Study
 from triptych.study.settings import Preregistration
 
@@ -29,7 +30,7 @@ def declared(rubric: Rubric, declaration: Preregistration) -> Iterator[tuple[str
         if words:
             yield heading, "; ".join(words)
     if declaration.margins:
-        words = [f"{titles.get(key, key)} ±{margin:g}" for key, margin in declaration.margins.items()]
+        words = [f"{titles.get(key, key)} ±{written(margin, 'margin')}" for key, margin in declaration.margins.items()]
         yield "Practically equal within, in scale points (shares from 0 to 1)", "; ".join(words)
     if declaration.declared:
         yield "If results are opened early", bound_in_words(declaration.interim_bound)
