@@ -14,7 +14,7 @@ from components.results.scope import scope_notes
 from components.shell import live, state
 from components.shell.choices import in_tabs
 from components.shell.study_choice import watched_study
-from triptych.participants.watching import watched
+from triptych.participants.watching import watched, watched_frame
 from triptych.results import adjudication
 from triptych.results.first_screen.next_step import next_step
 from triptych.results.frame.counted import kinds_by_default
@@ -78,7 +78,7 @@ if view.frame.ratings.empty:
 log_look(study, view.frame, who.pseudonym)
 tools = st.container(key="tools", horizontal=True)
 scope_notes(view.frame, scope, kinds)
-results = shown(board, scope, step, source=lambda session, study: watched(session, study).frame)
+results = shown(board, scope, step, source=watched_frame)
 analysis = results.analysis
 first_screen(replace(results, findings=lambda: view.findings(results.findings())), board, tools, step)
 in_tabs(SECTIONS | ({"What they say": explained} if view.explained else {}), f"section-{slug}", analysis)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from helpers.ratings import exclude, resubmit, submit
 from helpers.sign_in import shown
@@ -9,11 +11,13 @@ from helpers.studies import ROOT, full_answers
 from sqlalchemy import select, update
 from streamlit.testing.v1 import AppTest
 
+from components.results.first_screen import beside
 from components.shell import state
 from triptych.annotate import comments, exclusions
 from triptych.participants.watching import watched
 from triptych.people import invitations, links, viewers
 from triptych.results import adjudication, looking
+from triptych.results.first_screen import conclusion
 from triptych.results.frame.model import Counted
 from triptych.storage import database, events
 from triptych.storage.events import EventKind
@@ -211,3 +215,16 @@ def test_a_viewer_opens_results_only_when_that_is_logged(monkeypatch, world):
     app = opened(monkeypatch, viewer, "results")
     assert "Leads see in the log on which days you opened results." in [part.value for part in app.caption]
     assert looks_of(study, viewer) == 1
+
+
+def test_a_viewer_of_a_large_study_sees_the_conclusion(monkeypatch, world):
+    """Each run of the page asked for a conclusion of its own, which the next one did not find."""
+    monkeypatch.setattr(beside, "LARGE", 0)
+    monkeypatch.setattr(conclusion, "HEAD_START", 0)
+    app = opened(monkeypatch, world[2], "results")
+    for thread in threading.enumerate():
+        if thread.name == "conclusion":
+            thread.join()
+
+    assert "Counts and means so far" not in [heading.value for heading in app.run().header]
+    assert app.get("plotly_chart")

@@ -108,6 +108,11 @@ def watched(session: Session, study: Study) -> Watched:
     return latest
 
 
+def watched_frame(session: Session, study: Study) -> Frame:
+    """The study's frame without pseudonyms. Conclusions are found again by this function, so it is no lambda."""
+    return watched(session, study).frame
+
+
 def _of(session: Session, study: Study, frame: Frame) -> Watched:
     joined = (
         select(Person.pseudonym)
