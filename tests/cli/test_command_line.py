@@ -342,9 +342,31 @@ def test_an_unknown_kind_of_database_is_refused_in_a_sentence(run, sqlite_engine
     assert complaint == "Triptych stores its data in SQLite or PostgreSQL; mysql:// is not one of them.\n"
 
 
-def test_an_address_that_is_none_is_refused_in_a_sentence(run, monkeypatch):
-    monkeypatch.setenv("TRIPTYCH_DATABASE_URL", "nonsense")
-    assert run("study", "list") == (2, "", f"{database.NO_ADDRESS}\n")
+@pytest.mark.parametrize("words", [("study", "list"), ("data", "migrate")])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "nonsense",
+        "sqlite:///",
+        "sqlite:///:memory:",
+        "sqlite://host/x.db",
+        "sqlite:////srv/x.db?timeout=abc",
+        "sqlite:////srv/x%00.db",
+        "postgresql://u:p@[::1/x",
+        "postgresql://u:p@ss:word@h/x",
+        "postgresql://u:p@h:abc/x",
+        "postgresql://u:p@h/x%00",
+        "postgresql+nothing://u:p@h/x",
+        "postgresql://u:p@h/x?timeout=abc",
+    ],
+)
+def test_an_address_that_is_none_is_refused_in_a_sentence(run, monkeypatch, address, words):
+    monkeypatch.setenv("TRIPTYCH_DATABASE_URL", address)
+    assert run(*words) == (2, "", f"TRIPTYCH_DATABASE_URL{database.NO_ADDRESS}\n")
+
+
+def test_an_address_typed_in_a_command_is_not_the_setting(run, sqlite_engine):
+    assert run("data", "move", "sqlite:////srv/x%00.db") == (2, "", f"This{database.NO_ADDRESS}\n")
 
 
 def test_an_export_to_standard_output_is_only_data(run, rated, tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from sqlalchemy import Connection, Dialect, Engine, create_engine, event, make_url, text
-from sqlalchemy.exc import ArgumentError, DisconnectionError
+from sqlalchemy.exc import DisconnectionError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 from sqlmodel import Session
 
@@ -56,7 +56,10 @@ POSTGRES = {
 POSTGRES_POOL, POSTGRES_OVERFLOW = 10, 20  # connections of one process; docs/deploying.md adds them up
 WAITING = "Another program is using the database. Waiting for it for up to a minute."
 SAFE_SQLITE = (3, 51, 3)
-NO_ADDRESS = "This is not the address of a database. Write postgresql://USER:PASSWORD@HOST/NAME or sqlite:///FILE."
+NO_ADDRESS = (
+    " is not the address of a database. Write postgresql://USER:PASSWORD@HOST/NAME or sqlite:///FILE. Write @ and % in "
+    "user or password as %40 and %25."
+)
 log = logging.getLogger("triptych.storage.database")
 write_lock = threading.Lock()
 
@@ -86,12 +89,35 @@ def patient(say: Callable[[str], None] = log.info) -> Iterator[None]:
 def backend_of(url: str) -> str:
     """ "sqlite" or "postgresql". Raises UnsafeDatabase for any other address."""
     try:
-        backend = make_url(url).get_backend_name()
-    except ArgumentError as error:
-        raise UnsafeDatabase(NO_ADDRESS) from error
-    if backend not in ("sqlite", "postgresql"):
-        raise UnsafeDatabase(f"Triptych stores its data in SQLite or PostgreSQL; {backend}:// is not one of them.")
+        address = make_url(url)
+        backend = address.get_backend_name()
+        if backend not in ("sqlite", "postgresql"):
+            raise UnsafeDatabase(f"Triptych stores its data in SQLite or PostgreSQL; {backend}:// is not one of them.")
+        _, options = address.get_dialect()().create_connect_args(address)
+    except (SQLAlchemyError, ValueError) as error:  # ValueError: of a port or an option
+        raise _no_address(url) from error
+    has_no_file = backend == "sqlite" and address.database in (None, "", ":memory:")
+    if has_no_file or "%00" in url or (backend == "postgresql" and not _are_options(options)):
+        raise _no_address(url)
     return backend
+
+
+def _no_address(url: str) -> UnsafeDatabase:
+    """The refusal of an address; it quotes nothing, as a misread address may show a part of the password."""
+    is_set = not settings.uses_own_file() and url == settings.database_url()
+    return UnsafeDatabase(f"{settings.DATABASE if is_set else 'This'}{NO_ADDRESS}")
+
+
+def _are_options(options: MutableMapping[str, Any]) -> bool:
+    """Whether PostgreSQL's driver accepts these options of an address."""
+    from psycopg import ProgrammingError  # installed for PostgreSQL only
+    from psycopg.conninfo import make_conninfo
+
+    try:
+        make_conninfo(**{name: options[name] for name in options.keys() - POSTGRES.keys()})
+    except ProgrammingError:
+        return False
+    return True
 
 
 def open_engine(url: str) -> Engine:
