@@ -137,7 +137,12 @@ def test_a_rating_changed_before_the_upgrade_is_named(older):
 
 @pytest.mark.parametrize(
     ("table", "column", "value"),
-    [("membership", "joined_at", "'x'"), ("study", "settings", "'{'"), ("turn", "text", "x'ff'")],
+    [
+        ("membership", "joined_at", "'x'"),
+        ("study", "settings", "'{'"),
+        ("study", "event_number", "'[]'"),
+        ("turn", "text", "x'ff'"),
+    ],
 )
 def test_an_upgrade_names_a_value_that_cannot_be_read(sqlite_engine, tmp_path, monkeypatch, table, column, value):
     make_busy(sqlite_engine)

@@ -24,7 +24,8 @@ from triptych.people import joining
 from triptych.privacy import erasure, withdrawal
 from triptych.storage import events, rows
 from triptych.storage.database import reading, writing
-from triptych.storage.models import Assignment, Item, Person, Study
+from triptych.storage.models import Assignment, Item, Person, Snapshot, Study
+from triptych.storage.unreadable import unreadable
 from triptych.study import design
 from triptych.study.persons import Who
 from triptych.study.settings import Consent
@@ -359,6 +360,19 @@ def test_a_column_postgresql_refuses_to_read_is_named_alone(postgres_engine, mak
         verdicts = [verify.verify(session, session.get_one(Study, study.id)) for _ in range(2)]
 
     assert [verdict.sentence for verdict in verdicts] == [sentence, sentence]
+
+
+def test_a_stored_report_is_named_beside_no_other_value(sqlite_engine, make_study):
+    """A report's file is bytes, which no other column holds."""
+    with writing(sqlite_engine) as session:
+        study, lead, _ = make_study(session)
+        frozen = {"event_hash": "", "made_at": clock.now(), "made_by": lead.pseudonym, "file": b"zip"}
+        session.add(Snapshot(study_id=study.id, event_number=1, sha256="a" * 64, **frozen))
+    with sqlite_engine.begin() as connection:
+        connection.execute(text("UPDATE item SET meta = '{' WHERE id = 1"))
+
+    with reading(sqlite_engine) as session:
+        assert list(unreadable(session.connection())) == ["item 1: meta cannot be read."]
 
 
 def test_a_disk_that_fails_is_no_difference(sqlite_engine, filled, monkeypatch, capsys):

@@ -6,9 +6,10 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
+from functools import partial
 from typing import Any
 
-from sqlalchemy import JSON, Column, Connection, Enum, Text, cast, select, type_coerce
+from sqlalchemy import JSON, Column, Connection, Enum, Float, Integer, LargeBinary, Text, cast, select, type_coerce
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.types import NullType
 
@@ -63,10 +64,10 @@ def _reader(connection: Connection, column: Column[Any]) -> Callable[[Any], Any]
     kind = column.type.dialect_impl(connection.dialect)
     if connection.dialect.name == "postgresql" and not isinstance(kind, Enum):
         return {Utc: datetime.fromisoformat, JSON: json.loads}.get(type(column.type), str)
-    return kind.result_processor(connection.dialect, None) or _not_bytes
+    stored = {Integer: int, Float: float, LargeBinary: bytes}.get(type(column.type), str)
+    return kind.result_processor(connection.dialect, None) or partial(_refuse_other_than, stored)
 
 
-def _not_bytes(value: Any) -> Any:
-    if isinstance(value, bytes):
-        raise TypeError("SQLite stores bytes in a column of any type")
-    return value
+def _refuse_other_than(stored: type, value: Any) -> None:
+    if not isinstance(value, stored):
+        raise TypeError("SQLite stores values of each type in a column of any type")
