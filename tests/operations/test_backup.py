@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -178,6 +179,21 @@ def test_two_restores_forget_no_look_and_no_unblinding(sqlite_engine, make_study
 
     assert collected(sqlite_engine, study.slug)[:2] == (unblinded_at, looks)
     assert collected(sqlite_engine, study.slug)[-1]
+
+
+def test_a_backup_with_another_page_size_is_restored(sqlite_engine, lab, tmp_path):
+    study, lead, people = lab
+    laid_out = Path(shutil.copy2(backup.make(sqlite_engine).path, tmp_path / "laid-out.db"))
+    with closing(sqlite3.connect(laid_out)) as file:
+        file.execute("PRAGMA page_size=8192")
+        file.execute("VACUUM")
+    with writing(sqlite_engine) as session:
+        submit(session, study, people[1])
+
+    backup.restore(sqlite_engine, laid_out, lead.pseudonym)
+
+    with reading(sqlite_engine) as session:
+        assert len(frame_of(session, session.get_one(Study, study.id)).work) == 1
 
 
 def test_texts_are_counted_again_after_a_restore(sqlite_engine, lab):
