@@ -133,6 +133,15 @@ def test_a_changed_number_makes_the_script_fail(report, tmp_path, monkeypatch):
     assert any("the report says 0.99" in words for words in again(other, tmp_path / "other", monkeypatch))
 
 
+def test_a_changed_style_makes_the_script_fail(report, tmp_path, monkeypatch):
+    rows = report.files["results.csv"].decode()
+    changed = re.sub(r"(,alpha low,[^,]+),number,", r"\1,share,", rows, count=1)
+    other = type(report)(**{**vars(report), "files": {**report.files, "results.csv": changed.encode()}})
+
+    (wrong,) = again(other, tmp_path / "other", monkeypatch)
+    assert wrong.endswith("the report gives the style share, its files number.")
+
+
 def test_every_file_names_the_snapshot_or_is_listed_there(report):
     listed = json.loads(report.files["snapshot.json"])["files"]
     assert hashlib.sha256(report.files["snapshot.json"]).hexdigest() == report.sha256

@@ -239,6 +239,8 @@ def differences(folder: Path) -> Iterator[str]:
         said = dict.fromkeys((row["printed"], value))
         if list(said) != [number.printed] or bool(row["value"]) != (number.value is not None):
             yield f"{place}: the report says {' and '.join(said)}, its files give {number.printed}."
+        elif row["style"] != number.style:
+            yield f"{place}: the report gives the style {row['style']}, its files {number.style}."
 
 
 def main(folder: Path) -> int:
