@@ -20,6 +20,7 @@ from sqlalchemy import select
 from starlette.applications import Starlette
 from streamlit.testing.v1 import AppTest
 
+from components.people.participants_table import DUE_NOTE
 from components.shell import state
 from triptych import settings
 from triptych.annotate import onboarding
@@ -93,6 +94,11 @@ def test_addresses_of_one_computer_come_with_the_command_for_others(visit, peopl
 
     assert "These addresses work on this computer only." in texts
     assert "start it with .venv/bin/python -m triptych server run --address 0.0.0.0" in texts
+
+
+def test_the_guide_says_what_pay_due_leaves_out():
+    guide = " ".join((ROOT / "docs" / "guide-leads.md").read_text().split())
+    assert DUE_NOTE.partition(". ")[2] in guide
 
 
 @pytest.mark.parametrize("address", ["http://[::1", "http://\u2100/x"])
