@@ -70,7 +70,7 @@ with watched_study(who, "Results") as (session, study):
     slug, kinds, view = study.slug, kinds_by_default(study), watched(session, study)
     scope = Counted(kinds)
     board = Board(study, view.frame, system_names(session, study), overview(session, study, scope))
-step = replace(next_step(study, board.overview), place="")  # their leads take the next step
+step = replace(next_step(study, board.overview), place="", heading="What leads do next")
 live.follow(lambda: live.number_now(study), view.frame.number)
 if view.frame.ratings.empty:
     no_rating(board, step)

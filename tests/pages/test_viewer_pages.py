@@ -84,7 +84,7 @@ def test_no_page_of_a_viewer_shows_a_pseudonym_or_explanation(monkeypatch, world
             assert WORDS not in text
             assert not [name for name in ("plumbum", "stannum", "ferrum") if name in text], (name, section)
             assert not {"Make a report", "Unblind", "Close", "Record the final values"} & {b.label for b in app.button}
-    assert "What to do next" in [part.value for part in opened(monkeypatch, viewer, "results").subheader]
+    assert "What leads do next" in [part.value for part in opened(monkeypatch, viewer, "results").subheader]
     assert "Decided by a lead (1 item)" in everything(opened(monkeypatch, viewer, "results"))
     assert "Annotator 2" in everything(opened(monkeypatch, viewer, "items"))
     report = opened(monkeypatch, viewer, "report")
@@ -206,12 +206,12 @@ def test_a_viewer_opens_results_only_when_that_is_logged(monkeypatch, world):
         held.setattr(looking, "log_look", busy)
         app = opened(monkeypatch, viewer, "results")
         assert BUSY in shown(app)
-        assert "What to do next" not in [part.value for part in app.subheader]
+        assert "What leads do next" not in [part.value for part in app.subheader]
     assert looks_of(study, viewer) == 0
 
     app.run()
 
-    assert "What to do next" in [part.value for part in app.subheader]
+    assert "What leads do next" in [part.value for part in app.subheader]
     app = opened(monkeypatch, viewer, "results")
     assert "Leads see in the log on which days you opened results." in [part.value for part in app.caption]
     assert looks_of(study, viewer) == 1

@@ -153,7 +153,7 @@ def _when(state: StudyState, view: Overview) -> str:
 
 def next_card(step: NextStep, slug: str) -> None:
     with st.container(border=True, gap="xsmall"):
-        st.subheader("What to do next", anchor=False)
+        st.subheader(step.heading, anchor=False)
         st.text(step.sentence)
         if step.place:
             st.page_link(PLACES[step.place][0].page, label=step.place, query_params={"study": slug})

@@ -19,6 +19,7 @@ class NextStep:
 
     sentence: str
     place: str
+    heading: str = "What to do next"
 
 
 def next_step(study: Study, view: Overview) -> NextStep:
