@@ -80,7 +80,7 @@ def _options(analysis: StudyAnalysis, criterion: str) -> dict[str, str]:
     """Answers of a criterion as in the list of ratings → their names for readers."""
     scale = analysis.ratings_of(criterion).criterion.scale
     if isinstance(scale, Choice):
-        return {option.key: option.title for option in scale.options}
+        return {option.title: option.title for option in scale.options}
     points = getattr(scale, "points", ())
     return {f"{point.value:g}": f"{point.value:g} {point.title}".strip() for point in points}
 

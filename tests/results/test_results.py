@@ -26,7 +26,7 @@ from triptych.results.frame import upkeep
 from triptych.results.frame.counted import counted_ratings
 from triptych.results.frame.highlights import highlight_counts, highlights_of_item
 from triptych.results.frame.model import Counted
-from triptych.results.frame.table import Filters, Page, groups_table, rating_of, ratings_table
+from triptych.results.frame.table import Filters, Page, groups_table, rating_of, ratings_table, values_in
 from triptych.results.frame.upkeep import build_frame, frame_of
 from triptych.results.page import read_board
 from triptych.results.progress import overview
@@ -380,9 +380,17 @@ def test_the_list_of_ratings_is_filtered_before_cut(filled):
     assert (len(table.rows), table.count, table.total) == (5, 12, 48)
     assert set(table.rows["Value"]) == {"3"}
     assert set(table.rows["System"]) <= {"System 1", "System 2", "System 3"}
-    assert ratings_table(frame, Filters(values=frozenset({"accept"})), names).count == 24
+    assert ratings_table(frame, Filters(values=frozenset({"Accept"})), names).count == 24
     assert ratings_table(frame, Filters(text="(nothing"), names).count == 0
     assert ratings_table(frame, Filters(item="ITEM-1"), names).count == 12
+
+
+def test_the_list_of_ratings_names_options_by_their_titles(filled):
+    session, study, _, _ = filled
+    frame, names = frame_of(session, study), system_names(session, study)
+    verdicts = ratings_table(frame, Filters(criteria=frozenset({"verdict"})), names)
+    assert set(verdicts.rows["Value"]) == {"Accept"}
+    assert values_in(frame) == [*sorted(values_in(frame)[:-1], key=float), "Accept"]
 
 
 def test_pages_of_ratings_are_ordered_over_all_rows(filled):

@@ -372,9 +372,9 @@ def missing_answers(analysis: StudyAnalysis) -> Iterator[Finding]:
         options = scale.options if isinstance(scale, Choice) else ()
         places = [place for place, option in enumerate(options) if option.apart]
         titles = titles_apart(ratings.criterion)
-        keys = frozenset(option.key for option in options if option.apart)
+        apart = frozenset(option.title for option in options if option.apart)
         yield from _often(ratings, ratings.missing, "marked missing", Filters(marks=frozenset({"missing"})))
-        yield from _often(ratings, np.isin(ratings.option, places), titles, Filters(values=keys))
+        yield from _often(ratings, np.isin(ratings.option, places), titles, Filters(values=apart))
 
 
 def _often(ratings: StudyRatings, matches: np.ndarray, what: str, which: Filters) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from triptych.results.frame.model import ABOUT_ITEM, Frame
 from triptych.rubric.answers import letter
+from triptych.rubric.scales import Choice
 from triptych.storage.models import AssignmentState
 
 MARKS = ("missing", "surplus", "excluded", "after unblinding", "explained")
@@ -32,7 +33,7 @@ GROUPS = {"Item": ("item", "Annotators", "annotator"), "Annotator": ("annotator"
 class Filters:
     """Which ratings to list; an empty part lets everything through.
 
-    `item` is part of an item's id, `text` part of an explanation.
+    `item` is part of an item's id, `text` part of an explanation, `values` are as the list writes them.
     """
 
     annotators: frozenset[str] = frozenset()
@@ -76,7 +77,7 @@ def ratings_table(frame: Frame, filters: Filters, names: dict[int, str], page: P
             "System": [names.get(code, "") for code in newest["system"]],
             "Response": [letter(at) if at >= 0 else "" for at in newest["position"]],
             "Criterion": [titles[key] for key in newest["criterion"]],
-            "Value": _written_values(newest),
+            "Value": _written_values(frame, newest),
             "Reasons": newest["reasons"].astype("str").str.replace(",", ", "),
             "Explanation": newest["explanation"].astype(str),
             "Marks": [", ".join(marks) for marks in _marks_of(frame, newest)],
@@ -127,17 +128,27 @@ def _rank(column: pd.Series, at: np.ndarray) -> np.ndarray:
     return (column.astype(np.int64) if times else column).to_numpy()[at]
 
 
-def _written_values(rows: pd.DataFrame) -> list[str]:
-    """Numbers as people write them, options by their keys, nothing where a response was set aside."""
-    pairs = zip(rows["value"], rows["option"].astype(object), strict=True)
-    return [f"{value:g}" if value == value else option if isinstance(option, str) else "" for value, option in pairs]
+def _titles_of_options(frame: Frame) -> dict[tuple[str, str], str]:
+    """By criterion and option."""
+    scales = {criterion.key: criterion.scale for criterion in frame.rubric.criteria}
+    choices = {key: scale.options for key, scale in scales.items() if isinstance(scale, Choice)}
+    return {(key, option.key): option.title for key, options in choices.items() for option in options}
+
+
+def _written_values(frame: Frame, rows: pd.DataFrame) -> list[str]:
+    """Numbers as people write them, options by their titles, nothing where a response was set aside."""
+    titles = _titles_of_options(frame)
+    columns = (rows["criterion"].astype(object), rows["value"], rows["option"].astype(object))
+    answers = zip(*columns, strict=True)
+    return [f"{value:g}" if value == value else titles.get((key, option), "") for key, value, option in answers]
 
 
 def values_in(frame: Frame) -> list[str]:
     """Every value that occurs, as written in the list: numbers first."""
-    distinct = frame.ratings[["value", "option"]].drop_duplicates()
-    values = {value for value in _written_values(distinct) if value}
-    return sorted(values, key=lambda value: (value[0].isalpha(), value if value[0].isalpha() else float(value)))
+    distinct = frame.ratings[["criterion", "value", "option"]].drop_duplicates()
+    numbers = [f"{number:g}" for number in sorted(distinct["value"].dropna().unique())]
+    titles = sorted({*_written_values(frame, distinct[distinct["value"].isna()])} - {""})
+    return list(dict.fromkeys([*numbers, *titles]))
 
 
 def _passing(frame: Frame, filters: Filters) -> pd.Series:
@@ -149,7 +160,11 @@ def _passing(frame: Frame, filters: Filters) -> pd.Series:
             passing &= rows[name].isin(values)
     if filters.values:
         numbers = [number for number in rows["value"].dropna().unique() if f"{number:g}" in filters.values]
-        passing &= rows["value"].isin(numbers) | rows["value"].isna() & rows["option"].isin(filters.values)
+        answers = pd.Series(False, index=rows.index)
+        for (key, option), title in _titles_of_options(frame).items():
+            if title in filters.values:
+                answers |= (rows["criterion"] == key) & (rows["option"] == option)
+        passing &= rows["value"].isin(numbers) | answers
     for marked in _marks(frame, rows, sorted(filters.marks)).values():
         passing &= marked
     if filters.item:
