@@ -36,7 +36,7 @@ COMMAND_NOTE = (
     "stops the app and runs:"
 )
 CAPSULE_NOTE = (
-    "One file with the whole study: its own database, rubric, codebook and hashes. Use *Import a whole study* on the "
+    "One file with the whole study: its own database, rubric, codebook and hashes. Use “Import a whole study” on the "
     "page New study to add it to another installation. It contains people's pseudonyms only, and system names."
 )
 
