@@ -20,7 +20,7 @@ from triptych.stats.analysis.systems import SystemResult
 from triptych.stats.intervals import Interval
 from triptych.stats.undefined import Undefined
 
-ROW, FRAME = 44, 64
+ROW, FRAME = 44, 84
 NARROW = 0.07
 PARTS = 5  # into which the range of a fine scale is divided
 LONGEST_NAME = 32
@@ -230,7 +230,7 @@ def frame(figure: go.Figure, order: list[str]) -> None:
         barmode="overlay",
         bargap=0.35,
         height=FRAME + 36 + ROW * len(order),
-        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+        margin={"l": 8, "r": 8, "t": 28, "b": 8},  # at the top, room for the button that saves the figure
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "traceorder": "normal", "title": None},

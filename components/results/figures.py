@@ -161,7 +161,7 @@ def _map(table: np.ndarray, columns: list[str], rows: list[str], hover: str, hig
         )
     )
     frame(figure, rows[::-1])
-    figure.update_layout(height=90 + 26 * max(len(rows), 3))
+    figure.update_layout(height=110 + 26 * max(len(rows), 3))
     figure.update_xaxes(showgrid=False, type="category", automargin=True)
     figure.update_yaxes(showgrid=False, type="category", categoryorder="trace")
     return figure
