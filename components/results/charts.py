@@ -74,10 +74,13 @@ def means(result: CriterionResult, names: dict[int, str]) -> go.Figure | None:
     hover = [f"{spoken(interval, result.share)}, n = {system.n}" for system, interval in intervals]
     figure = go.Figure(dots(rows, [ends_of(interval, scale) for _, interval in intervals], hover))
     frame(figure, [_name(system, names) for system in result.systems])
-    title = f"{result.counts_as}, % of answers" if result.share else "Mean and 95 % interval"
     ticks = [point for point in result.points if point == round(point)] or None
-    figure.update_xaxes(range=whole_scale(result), title=axis_title(title), showgrid=True, tickvals=ticks)
+    figure.update_xaxes(range=whole_scale(result), title=title_of_means(result), showgrid=True, tickvals=ticks)
     return figure
+
+
+def title_of_means(result: CriterionResult) -> dict[str, object]:
+    return axis_title(f"{result.counts_as}, % of answers" if result.share else "Mean and 95 % interval")
 
 
 def whole_scale(result: CriterionResult) -> tuple[float, float]:
@@ -189,7 +192,9 @@ def _option_bars(result: CriterionResult, scale: Choice, names: dict[int, str]) 
     ]
     figure = _stacks(rows, pieces, lambda _: 0.0)
     frame(figure, [_name(system, names) for system in result.systems])
-    figure.update_xaxes(range=[0, 100], showgrid=False, title=axis_title("Share of answers, %"))
+    # a little beyond 100: Plotly leaves out a number that would be cut off
+    ticks = {"range": [0, 102], "tickvals": [0, 25, 50, 75, 100]}
+    figure.update_xaxes(**ticks, showgrid=False, title=axis_title("Share of answers, %"))
     return figure
 
 

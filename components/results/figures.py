@@ -55,7 +55,7 @@ def forest(contrasts: Sequence[Contrast], names: dict[int, str], widest: float) 
     frame(figure, rows)
     figure.add_vline(x=0, line_width=1, line_color=GREY)
     figure.update_xaxes(range=_range([*thin, *thick], scale, widest))
-    unit = "pp" if share else "Points"  # short, for phones
+    unit = "% points" if share else "Points"  # short, for phones
     figure.update_xaxes(title=axis_title(f"{unit}; right: the first is higher"))
     return figure
 

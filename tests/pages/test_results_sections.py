@@ -19,6 +19,7 @@ from streamlit.testing.v1 import AppTest
 
 from components.results import charts, comparisons, figures
 from components.results.comparisons import contrast_table, leaders
+from components.results.first_screen.picture import picture
 from triptych.reports import figures as printed
 from triptych.reports.numbers import Book
 from triptych.reports.tables import main_notes, tables_of
@@ -166,6 +167,18 @@ def test_an_interval_ending_at_zero_is_drawn_fully():
     interval = present(result.systems[1].interval)
     assert (interval.mean, interval.high) == (-4, 0)
     assert present(charts.means(result, NAMES)).data[0].error_x.array[1] == 4
+
+
+def test_figures_of_shares_name_percent():
+    positive = OPTIONS.replace("title: A}", "title: A, positive: true}")
+    study_analysis = rated(positive, option=lambda i, a, s: "ab"[(i + a + s) % 2])
+    (result,) = study_analysis.criteria
+    overview, _is_wide = picture(study_analysis, [result], [1, 2])
+    assert overview.layout.xaxis.ticksuffix == " %"
+    assert charts.title_of_means(result)["text"] == "A, % of answers"
+    forest = figures.forest(study_analysis.contrasts, NAMES, 1)
+    assert forest.layout.xaxis.title.text == "% points; right: the first is higher"
+    assert present(charts.answers(result, NAMES)).layout.xaxis.tickvals == (0, 25, 50, 75, 100)
 
 
 def test_unordered_options_are_the_reason_given_for_unchecked_annotators():
