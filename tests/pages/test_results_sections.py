@@ -174,7 +174,7 @@ def test_figures_of_shares_name_percent():
     study_analysis = rated(positive, option=lambda i, a, s: "ab"[(i + a + s) % 2])
     (result,) = study_analysis.criteria
     overview, _is_wide = picture(study_analysis, [result], [1, 2])
-    assert overview.layout.xaxis.ticksuffix == " %"
+    assert overview.layout.xaxis.ticktext == ("0 %", "50 %", "100 %")
     assert charts.title_of_means(result)["text"] == "A, % of answers"
     forest = figures.forest(study_analysis.contrasts, NAMES, 1)
     assert forest.layout.xaxis.title.text == "% points; right: the first is higher"

@@ -104,8 +104,9 @@ def _draw(
     figure.add_trace(marks, row=row, col=column)
     low, high = (scale * end for end in result.ends)
     room = (high - low) * 0.05
-    ticks = {"tickvals": _ticks(result, low, high), "ticksuffix": " %" if result.share else ""}
-    figure.update_xaxes(range=[low - room, high + room], **ticks, row=row, col=column)
+    ticks = _ticks(result, low, high)
+    texts = [f"{tick:g} %" if result.share else f"{tick:g}" for tick in ticks]
+    figure.update_xaxes(range=[low - room, high + room], tickvals=ticks, ticktext=texts, row=row, col=column)
     figure.update_yaxes(
         categoryorder="array", categoryarray=rows[::-1], range=[-0.6, len(rows) - 0.4], row=row, col=column
     )
