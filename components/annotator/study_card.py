@@ -20,7 +20,7 @@ STATES = {
 
 def next_step(study: Study, member: AnnotatorMembership, done: Progress, go: Callable[[Study], None]) -> bool:
     """Title, progress and the button to continue; returns whether the study has items for this annotator."""
-    _title(study)
+    st.text(study.title)
     if member.turned_away_as or member.withdrawn_at:
         st.caption(_("There are no items for you in this study."))
         st.button(_("Show the reason"), key=f"go-{study.slug}", on_click=go, args=(study,))
@@ -44,12 +44,5 @@ def next_step(study: Study, member: AnnotatorMembership, done: Progress, go: Cal
 def offer(study: Study, join: Callable[[Study], None]) -> None:
     """A study that the annotator may join."""
     with st.container(border=True, horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        _title(study)
-        st.button(_("Try it") if study.demo else _("Join"), key=f"join-{study.slug}", on_click=join, args=(study,))
-
-
-def _title(study: Study) -> None:
-    with st.container(horizontal=True, vertical_alignment="center"):
         st.text(study.title, width="content")
-        if study.demo:
-            st.badge(_("Demo"), color="violet")
+        st.button(_("Try it") if study.demo else _("Join"), key=f"join-{study.slug}", on_click=join, args=(study,))

@@ -92,13 +92,11 @@ def _study(studies: Sequence[Study]) -> StudyLine | None:
     if requested not in titles:
         return None
     # a key per address: otherwise the box would keep a study that the address no longer names
-    chosen = choose("Study", titles, f"study-{requested}", requested, label_visibility="collapsed", width=240)
+    chosen = choose("Study", titles, f"study-{requested}", requested, label_visibility="collapsed", width=320)
     if chosen != requested:
         st.query_params.from_dict({"study": chosen})
     with state.reading() as session:
         line = lifecycle.line_of(session, next(study for study in studies if study.slug == chosen))
-    if line.study.demo:
-        st.badge("Demo", color="violet")
     st.text(facts_of(line), width="content")
     return line
 

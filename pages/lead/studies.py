@@ -31,8 +31,6 @@ def draw(line: StudyLine) -> None:
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.text(study.title, width="stretch")
-            if study.demo:
-                st.badge("Demo", color="violet")
             st.badge(study.state.capitalize(), color="green" if study.state == "open" else "gray")
         st.progress(min(line.done / line.expected, 1.0) if line.expected else 0.0)
         with st.container(horizontal=True, vertical_alignment="center"):
