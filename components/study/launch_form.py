@@ -35,7 +35,7 @@ def launch_form(
     stops = sum(point.stops for point in points) + len(unsaved)
     open_points = sum(point.mark != Mark.done for point in points)
     summary = f"{counted(stops, 'point')} must be resolved" if stops else "Nothing blocks the launch"
-    st.caption(f"{summary}; {open_points} of {len(points)} lines are open.")
+    st.caption(f"{summary}; {open_points} of {len(points)} points are open.")
     for label in unsaved:
         state.say(f"{label}: the text in the field is not saved.")
     numbers: Counter[SetupSection] = Counter()

@@ -186,8 +186,8 @@ def _ethics(draft: _Draft) -> Iterator[CheckPoint]:
     approval = f"Ethics approval: {ethics.approval}" if ethics.approval else ""
     complaints = f"Complaints go to: {ethics.complaints}" if ethics.complaints else ""
     yield _filled(SetupSection.study, approval, "The ethics committee's approval is empty.", "Reports print it.")
-    yield _filled(SetupSection.study, until, "How long data are stored is empty.", "The consent page states it.")
-    yield _filled(SetupSection.study, complaints, "Who receives complaints is empty.", "The consent page names them.")
+    yield _filled(SetupSection.study, until, "How long data are stored is not stated.", "The consent page states it.")
+    yield _filled(SetupSection.study, complaints, "No contact for complaints is named.", "The consent page names it.")
 
 
 def _filled(section: SetupSection, done: str, empty: str, advice: str) -> CheckPoint:
