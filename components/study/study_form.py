@@ -34,7 +34,7 @@ FILE_LAYOUTS = ["One file", "One file per system"]
 COLUMNS = 3
 LATEST, BEFORE = "file_latest", "file_before"
 ACCESS = {
-    Access.open: "Open: anyone with the address, under a name",
+    Access.open: "Open: anyone with the address",
     Access.invited: "Invited: personal links only",
     Access.panel: "Panel: people sent by a panel such as Prolific",
 }
