@@ -34,6 +34,7 @@ from triptych.stats.diagnostics import Speed
 from triptych.stats.numbers import counted
 from triptych.stats.undefined import Undefined
 
+WHY_WIDTH = 480  # px, of a correlation with its interval
 MOST_RATINGS = 30_000  # limit for looking for camps while a lead waits
 CHECKS = {
     "With the others": "Correlation with the others",
@@ -122,7 +123,7 @@ def annotators(looks: Sequence[AnnotatorLook], speeds: Sequence[Speed] | Undefin
     order = sorted(looks, key=lambda look: (look.annotator not in names, look.annotator))
     empty = [*unchecked] if names else [*unchecked, "Why to look"]
     rows = pd.DataFrame([look_row(look, fast.get(look.annotator)) for look in order]).drop(columns=empty)
-    st.dataframe(rows, hide_index=True, key="looks", column_config={"Why to look": {"width": "large"}})
+    st.dataframe(rows, hide_index=True, key="looks", column_config={"Why to look": {"width": WHY_WIDTH}})
     if unchecked:
         st.text("\n".join(f"{CHECKS[column]} could not be checked. {why}" for column, why in unchecked.items()))
     st.caption(
