@@ -36,6 +36,7 @@ ORDERS = {
 MAX_LISTED_STEPS = 21
 NOTHING_LEFT = "Nothing is left to decide. *All* lists every item."
 QUEUE_HEIGHT = 420  # pixels
+MOST_LINES_FITTED = 10  # Streamlit fits the height of a table to its lines, up to so many
 # a number at the right edge of a column would be hidden, since the list is narrower than its columns
 QUEUE_COLUMNS = {"Annotations": st.column_config.NumberColumn(alignment="left")}
 LONGEST_CODE = 10  # digits; Python refuses to convert thousands of them
@@ -114,7 +115,7 @@ def _draw_queue(queue: Sequence[ReviewLine], at_hand: str, slug: str) -> None:
     st.dataframe(
         _lines(queue),
         hide_index=True,
-        height=QUEUE_HEIGHT,
+        height="auto" if len(queue) <= MOST_LINES_FITTED else QUEUE_HEIGHT,
         key=key,
         column_config=QUEUE_COLUMNS,
         on_select=lambda: _open_line(items, key, at_hand),
@@ -324,10 +325,10 @@ def unsent_form(slug: str, finals: Mapping[str, FinalValue]) -> None:
 def _hint(questions: Sequence[FinalQuestion]) -> str:
     disputed = sum(question.is_disputed for question in questions)
     filled = sum(question.majority is not None for question in questions)
-    missing = f", {disputed} without a majority to choose" if disputed else ""
+    missing = f" To choose: {disputed}." if disputed else ""
     return (
-        f"{counted(filled, 'value')} of the majority filled in{missing}. In bold: far from the median or the majority. "
-        "Ratings stay as they are; results show both."
+        f"Filled in: {counted(filled, 'value')} with a majority.{missing} In bold: far from the median or the "
+        "majority. Ratings stay as they are; results show both."
     )
 
 
@@ -348,7 +349,7 @@ def _decide(question: FinalQuestion, final: FinalValue | None, mark: PointedRati
 def _given_value(question: FinalQuestion, value: GivenValue, mark: PointedRating | None) -> str:
     text = f"**{plain(value.text)}**" if value.is_far else plain(value.text)
     is_marked = mark == PointedRating(value.annotator, question.code, question.criterion.key)
-    return f"{'▶ ' if is_marked else ''}{plain(value.annotator)} {text}"
+    return f"{'▶ ' if is_marked else ''}{text} ({plain(value.annotator)})"
 
 
 def _ask(question: FinalQuestion, before: Any, key: str) -> Any:
