@@ -27,6 +27,7 @@ from triptych.study.system_names import system_names
 
 ONE_BY_ONE = "Nothing"
 BOUND: Any = {"bind": "query-params"}  # boxes that the address stores, so that links can set them
+SEVERAL: Any = {"placeholder": "All", **BOUND}
 
 
 def filters(frame: Frame, names: dict[int, str]) -> Filters:
@@ -34,13 +35,13 @@ def filters(frame: Frame, names: dict[int, str]) -> Filters:
     titles = {criterion.key: criterion.title for criterion in frame.rubric.asked(frame.round)}
     first, second, third, fourth = st.columns(4)
     annotators = sorted(frame.work["annotator"].cat.categories)
-    people = first.multiselect("Annotator", annotators, key="annotator", **BOUND)
-    systems = second.multiselect("System", frame.systems, format_func=names.__getitem__, key="system", **BOUND)
-    criteria = third.multiselect("Criterion", list(titles), format_func=titles.__getitem__, key="criterion", **BOUND)
-    values = fourth.multiselect("Value", values_in(frame), key="value", **BOUND)
+    people = first.multiselect("Annotator", annotators, key="annotator", **SEVERAL)
+    systems = second.multiselect("System", frame.systems, format_func=names.__getitem__, key="system", **SEVERAL)
+    criteria = third.multiselect("Criterion", list(titles), format_func=titles.__getitem__, key="criterion", **SEVERAL)
+    values = fourth.multiselect("Value", values_in(frame), key="value", **SEVERAL)
     item = first.text_input("Item id contains", key="item", **BOUND)
     text = second.text_input("Explanation contains", key="text", **BOUND)
-    marks = third.multiselect("Only", MARKS, key="only", **BOUND)
+    marks = third.multiselect("Only", MARKS, key="only", **SEVERAL)
     return Filters(
         annotators=frozenset(people),
         item=item,
