@@ -26,7 +26,7 @@ EFFECTS = {
     "severe": ("How much stricter one of them is", 40),
 }
 MARKS = {Recovered.yes: "✓ yes", Recovered.unclear: "? unclear", Recovered.no: "✗ no"}
-CHECK_COLUMNS = {"About": {"width": 340}, "Planted": {"width": 240}, "Found": {"width": 420}}  # px
+CHECK_WIDTHS = {"Planted effect": 180, "About": 380, "Planted": 245, "Found": 375, "Recovered": 100}  # px
 NO_TIME = Undefined("Not defined: simulated annotators take no time.")
 UNCLEAR_NOTE = (
     "Unclear means that the study is too small for this effect: use the planner to see what more annotators or items "
@@ -77,7 +77,8 @@ def report(run: DryRun, slug: str) -> None:
         }
         for check in run.checks
     ]
-    st.dataframe(rows, hide_index=True, height="content", key=f"checks-{slug}", column_config=CHECK_COLUMNS)
+    widths = {column: {"width": width} for column, width in CHECK_WIDTHS.items()}
+    st.dataframe(rows, hide_index=True, height="content", key=f"checks-{slug}", column_config=widths)
     outcomes = {check.recovered for check in run.checks}
     if Recovered.unclear in outcomes:
         st.caption(UNCLEAR_NOTE)

@@ -176,9 +176,9 @@ def _place(crowd: Crowd, analysis: StudyAnalysis) -> Iterator[RecoveryCheck]:
         return
     seen = {key: effect for key, effect in effects.items() if effect.p < LEVEL / len(effects)}
     first = [key for key, effect in seen.items() if _gains_most(effect) == 0]
-    words = f"Seen in {len(seen)} of {len(effects)} criteria"
+    words = f"In {len(seen)} of {len(effects)} criteria"
     if seen:
-        shifts = [f"{analysis.title(key)}: {LETTERS[_gains_most(effect)]} gains most" for key, effect in seen.items()]
+        shifts = [f"{analysis.title(key)}: {LETTERS[_gains_most(effect)]}" for key, effect in seen.items()]
         words += f" ({'; '.join(shifts)})"
     if not crowd.first:
         recovered = Recovered.no if seen else Recovered.yes
