@@ -41,7 +41,7 @@ def filters(frame: Frame, names: dict[int, str]) -> Filters:
     values = fourth.multiselect("Value", values_in(frame), key="value", **SEVERAL)
     item = first.text_input("Item id contains", key="item", **BOUND)
     text = second.text_input("Explanation contains", key="text", **BOUND)
-    marks = third.multiselect("Only", MARKS, key="only", **SEVERAL)
+    marks = third.multiselect("Marked as", MARKS, key="only", **SEVERAL)
     return Filters(
         annotators=frozenset(people),
         item=item,
