@@ -177,4 +177,4 @@ def test_a_place_nobody_present_can_fill_is_said(sqlite_engine, make_study):
             submit(session, study, anna)
     (notice,) = noticed(sqlite_engine, study, {})
     assert notice.about == ("open places",)
-    assert "cannot be filled by current annotators" in notice.sentence
+    assert "cannot be made by current annotators" in notice.sentence

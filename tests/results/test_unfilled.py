@@ -29,9 +29,9 @@ def test_a_place_that_everybody_rated_or_skipped_is_said(session, make_study):
     places = present(unfilled(session, study))
     assert (places.places, places.missing, places.present) == (1, 1, 2)
     assert places.sentence.startswith(
-        f"1 place of 1 item ({places.items[0]}) cannot be filled by current annotators: all 2"
+        f"1 missing annotation of 1 item ({places.items[0]}) cannot be made by current annotators: all 2"
     )
-    assert "Invite 1 more annotator, or give up the places: retire it under Setup, Items." in places.sentence
+    assert "Invite 1 more annotator, or retire the item under Setup, Items." in places.sentence
 
 
 def test_a_place_that_somebody_has_not_seen_can_be_filled(session, make_study):

@@ -43,7 +43,7 @@ class Unfilled:
     @property
     def sentence(self) -> str:
         """Which items cannot be filled, why, and what to do."""
-        them = "it" if len(self.items) == 1 else "them"
+        them = "the item" if len(self.items) == 1 else "the items"
         everybody = "the one annotator" if self.present == 1 else f"all {self.present} annotators"
         why = (
             f"{everybody} who may still work {'has' if self.present == 1 else 'have'} rated or skipped {them}, or "
@@ -52,9 +52,9 @@ class Unfilled:
             else "every annotator is done, has stopped or was left out"
         )
         return (
-            f"{counted(self.places, 'place')} of {counted(len(self.items), 'item')} "
-            f"({first_words(self.items, MAX_LISTED, ', ')}) cannot be filled by current annotators: {why}. Invite "
-            f"{counted(self.missing, 'more annotator')}, or give up the places: retire {them} under Setup, Items."
+            f"{counted(self.places, 'missing annotation')} of {counted(len(self.items), 'item')} "
+            f"({first_words(self.items, MAX_LISTED, ', ')}) cannot be made by current annotators: {why}. Invite "
+            f"{counted(self.missing, 'more annotator')}, or retire {them} under Setup, Items."
         )
 
 
