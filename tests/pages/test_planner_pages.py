@@ -150,7 +150,7 @@ def test_a_study_with_ratings_offers_its_own_scatter(visit, make_study):
     basis = next(box for box in app.selectbox if box.label == "How much ratings scatter")
     assert basis.options[0] == "As in Fluency (main round)"
     assert "points (the scale has 2 from end to end)" in " ".join(element.label for element in app.slider)
-    assert "only 2 annotators of the pilot rated some two systems" in words(app)
+    assert "only 2 annotators rated both systems of some pair" in words(app)
 
 
 def test_a_pilot_of_equal_answers_offers_presets_and_says_why(visit, make_study):

@@ -198,7 +198,7 @@ def test_a_pilot_of_five_annotators_gives_a_reason():
     five, six = (next(planner._bases(analysed(crossed(20, people, systems=2)), "pilot")) for people in (5, 6))
     assert isinstance(planner.chance_between(six, plan, 0.8), planner.Between)
     refused = planner.chance_between(five, plan, 0.8)
-    assert isinstance(refused, Undefined) and "only 5 annotators of the pilot" in refused.reason
+    assert isinstance(refused, Undefined) and "only 5 annotators rated" in refused.reason
     assert planner.solve(five, plan, 0.8).between is None
 
 

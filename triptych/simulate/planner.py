@@ -221,8 +221,8 @@ def _quantiles(basis: Basis, plan: Plan, shift: float) -> tuple[Components, Comp
     people = min((len(np.unique(pilot.annotators)) for pilot in _defined(basis)), default=FEWEST_ANNOTATORS)
     if people < FEWEST_ANNOTATORS:
         return Undefined(
-            f"How far off this may be is not known: only {people} annotators of the pilot rated some two systems, and "
-            f"fewer than {FEWEST_ANNOTATORS} do not show how much annotators' tastes differ."
+            f"The error of this estimate is not known: in the pilot, only {people} annotators rated both systems of "
+            f"some pair. It takes at least {FEWEST_ANNOTATORS} to show how much annotators' tastes differ."
         )
     draws = [scatter_of(plan, basis, shift, components) for components in resampled(basis)]
     if not draws:
