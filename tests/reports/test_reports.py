@@ -356,6 +356,19 @@ def test_a_degenerate_study_prints_words_and_no_nan(annotators, rubric, drafts, 
     assert again(report, tmp_path / "report", monkeypatch) == []
 
 
+def test_a_median_of_seconds_keeps_its_decimals_in_results(tmp_path, monkeypatch):
+    engine = opened(tmp_path)
+    with database.writing(engine) as session:
+        study, _, people = new_study(session, 1, 2)
+        for who in people:
+            submit(session, study, who, seconds=40.8)
+    report = report_of(engine, study)
+    engine.dispose()
+    seconds = [(row["value"], row["printed"]) for row in numbers(report) if row["statistic"] == "seconds"]
+    assert seconds == [("40.8", "41"), ("40.8", "41")]
+    assert again(report, tmp_path / "report", monkeypatch) == []
+
+
 @pytest.fixture(scope="module")
 def frame(filled):
     """The study's frame, the names of its systems, and no annotator excluded."""
