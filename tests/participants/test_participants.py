@@ -16,6 +16,7 @@ from triptych.annotate.progress import of_work
 from triptych.participants.notices import LeadNotice, notices
 from triptych.participants.participant import Participant, Phase, participants
 from triptych.people import invitations, links, logins, roster
+from triptych.privacy import withdrawal
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.progress import Overview, overview
@@ -131,6 +132,25 @@ def test_each_item_is_paid_as_when_first_handed_in(engine, make_study):
         anna.pseudonym: {"USD": Decimal("0.40")},
         ben.pseudonym: {"USD": Decimal("1.20"), "EUR": Decimal("0.30")},
     }
+
+
+@pytest.mark.parametrize("after_withdrawal", ["keep", "delete"])
+def test_pay_stays_due_to_somebody_who_withdraws(engine, make_study, after_withdrawal):
+    with writing(engine) as session:
+        study, lead, (anna, _) = make_study(session)
+        here = session.get_one(Study, study.id)
+        consent = {"after_withdrawal": after_withdrawal}
+        here.settings = stored(changed(here, pay={"per_item": "0.40"}, consent=consent))
+        set_aside(session, here, anna, "skip", "unclear")
+        set_aside(session, here, anna, "ignore", "empty")
+        submit(session, here, anna)
+        amend(session, here, Parts(settings={"pay": {"per_item": "0.50"}}), "Other pay.", lead.pseudonym)
+        submit(session, here, anna)
+    before = next(person.due for person in seen(engine, study)[2] if person.pseudonym == anna.pseudonym)
+    with writing(engine) as session:
+        withdrawal.withdraw(session, session.get_one(Study, study.id), anna.pseudonym, anna.pseudonym)
+    after = next(person.due for person in seen(engine, study)[2] if person.pseudonym == anna.pseudonym)
+    assert before == after == {"USD": Decimal("1.30")}
 
 
 def test_checks_and_repeats_are_paid_like_other_items(engine, make_study):

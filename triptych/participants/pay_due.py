@@ -1,4 +1,7 @@
-"""Pay due: each finished item, with checks and repeats, at the pay that was set when it was first handed in."""
+"""Pay due: each finished item, with checks and repeats, at the pay that was set when it was first handed in.
+
+It stays due when somebody withdraws and their ratings are deleted.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from sqlalchemy import func, select
 from sqlmodel import Session
 
 from triptych.annotate.checks import WORK
-from triptych.storage.models import FINISHED, Assignment, Kind, Person, Study, Submission
+from triptych.storage.models import FINISHED, Assignment, AssignmentState, Kind, Person, Study, Submission
 from triptych.study import design
 from triptych.study.settings import Pay, settings_of
 
@@ -20,7 +23,8 @@ def pay_due(session: Session, study: Study) -> dict[str, dict[str, Decimal]]:
     pays = [Pay.model_validate(amendment.before["pay"] or {}) for amendment in amended] + [settings_of(study).pay]
     times = [amendment.at for amendment in amended]
     paid = (Assignment.study_id == study.id) & Assignment.purpose.in_(WORK)
-    paid &= Assignment.state.in_(FINISHED) & (Person.kind == Kind.human)
+    deleted = (Assignment.state == AssignmentState.withdrawn) & Assignment.submitted_at.is_not(None)
+    paid &= (Assignment.state.in_(FINISHED) | deleted) & (Person.kind == Kind.human)
     items = select(Person.pseudonym, func.count()).join(Assignment, Assignment.person_id == Person.id).where(paid)
     own = select(func.min(Submission.received_at)).where(Submission.assignment_id == Assignment.id)
     first = func.coalesce(own.scalar_subquery(), Assignment.submitted_at)  # of imported work there is no submission
