@@ -12,12 +12,21 @@ TIME_NOTE = (
     "Not included: attention, gold and repeated items, instructions, training and the entry test. The table of "
     "annotators shows how long training and test took."
 )
+LAST_RATE = (
+    "The pay was changed after launch, and everything here is computed as if all work were paid at the last rate. "
+    "*Pay due*, under *People*, uses the rate of each item."
+)
 
 
-def pay_meter(meter: PayMeter, whose: str) -> None:
-    """Draw the pay for finished annotations; `whose` names the study, as in "this study"."""
+def pay_meter(meter: PayMeter, whose: str, changed: bool = False) -> None:
+    """Draw the pay for finished annotations.
+
+    whose: names the study, as in "this study"; changed: whether the pay for an item was another one earlier.
+    """
     pay = meter.pay
     st.text(f"{rate_of(pay)}, with a median of {meter.seconds:.0f} active seconds per item in {whose}.")
+    if changed:
+        st.markdown(LAST_RATE)
     with st.container(horizontal=True, gap="medium"):
         for name, rate in meter.quantiles.items():
             st.metric(f"{name}, per hour", money(rate, pay.currency), width="content")
@@ -28,7 +37,8 @@ def pay_meter(meter: PayMeter, whose: str) -> None:
             "No minimum pay per hour is set, so there can be no warning here. Set it under Setup, Who rates what."
         )
     else:
-        st.text(f"Nobody earns less than {money(pay.floor_per_hour, pay.currency)} per hour.")
+        at_last = "At this rate, nobody" if changed else "Nobody"
+        st.text(f"{at_last} earns less than {money(pay.floor_per_hour, pay.currency)} per hour.")
     rows = [
         {
             "Annotator": annotator.annotator,

@@ -65,11 +65,12 @@ def pay_of(frame: Frame, studies: Iterable[Study]) -> None:
         return
     pilot = next((s for s in studies if s.series == study.series and s.round == Round.pilot and s.id != study.id), None)
     meter, whose = pay.meter_of(settings, frame, kinds), "this study"
-    if isinstance(meter, Undefined) and pilot is not None:
-        with state.reading() as session:
+    with state.reading() as session:
+        changed = pay.was_changed(session, study)
+        if isinstance(meter, Undefined) and pilot is not None:
             meter, whose = pay.meter_of(settings, frame_of(session, pilot), kinds), "the pilot"
     if not isinstance(meter, Undefined):
-        pay_meter.pay_meter(meter, whose)
+        pay_meter.pay_meter(meter, whose, changed)
     elif seconds := pay_meter.guess(slug):
         st.text(pay.expected(settings, seconds))
 

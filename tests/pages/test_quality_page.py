@@ -13,6 +13,7 @@ from triptych import clock
 from triptych.results.frame.upkeep import frame_of
 from triptych.storage import database, events
 from triptych.storage.models import Membership, Role, Round, Study
+from triptych.study.design import Parts, amend
 from triptych.study.settings import changed, stored
 from triptych.web.session import web_engine
 
@@ -75,6 +76,17 @@ def test_a_criterion_that_many_cannot_answer_is_reported(visit, lab):
     assert "Verdict: 50 % of the answers are marked missing" in text
     assert "to the rubric, not to the annotators" in text
     assert "System" not in text
+
+
+def test_changed_pay_is_said_where_the_last_rate_is_used(visit, lab):
+    study, lead, _ = lab
+    set_pay(study, floor_per_hour=Decimal("20"))
+    assert "last rate" not in words(visit(lead, "quality.py", study=study.slug))
+    with database.writing(web_engine()) as session:
+        pay = {"per_item": "0.50", "currency": "EUR", "floor_per_hour": "20"}
+        amend(session, session.get_one(Study, study.id), Parts(settings={"pay": pay}), "More pay.", lead.pseudonym)
+    text = words(visit(lead, "quality.py", study=study.slug))
+    assert "The pay was changed after launch" in text and "At this rate, nobody earns less than EUR 20.00" in text
 
 
 def test_pay_uses_live_times_then_pilot_then_a_guess(visit, lab, make_study):

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 import numpy as np
+from sqlmodel import Session
 
 from triptych.results.frame.model import Frame
 from triptych.stats.analysis.pay import HOUR, NO_TIME, PayNumbers, pay_numbers, work_times
 from triptych.stats.undefined import Undefined, UndefinedStatistic, or_undefined
-from triptych.storage.models import FINISHED
-from triptych.study.settings import Pay
+from triptych.storage.models import FINISHED, Study
+from triptych.study import design
+from triptych.study.settings import Pay, settings_of
 
 QUANTILES = {"Lowest": 0.0, "Lower quarter": 0.25, "Median": 0.5, "Upper quarter": 0.75, "Highest": 1.0}
 NO_RATE = "Not defined: the study has no pay per item."
@@ -71,6 +73,13 @@ class PayMeter:
             f"{money(floor, currency)} per hour; {low.annotator} earns {money(low.per_hour, currency)}. "
             f"{money(self.needed, currency)} per item would reach it for everyone so far."
         )
+
+
+def was_changed(session: Session, study: Study) -> bool:
+    """Whether the pay for an item was another one earlier in the open study."""
+    amended = [amendment.before for amendment in design.amendments(session, study) if "pay" in amendment.before]
+    now, earlier = settings_of(study).pay, [Pay.model_validate(before["pay"] or {}) for before in amended]
+    return any((pay.per_item, pay.currency) != (now.per_item, now.currency) for pay in earlier)
 
 
 def meter_of(pay: Pay, frame: Frame, kinds: Collection[str]) -> PayMeter | Undefined:
