@@ -137,6 +137,11 @@ def test_instructions_show_the_studys_texts_first(make):
     assert {score["criterion"] for score in page.rubric["worked_example"]["scores"]} <= asked
 
 
+def test_instructions_name_the_pay_with_all_its_digits(make):
+    session, study, who = make(shipped_rubrics()["mental_health_qa"].read_text(), pay={"per_item": "0.375"})
+    assert instructions_for(session, study, who).pay == "0.375 USD"
+
+
 def test_training_scores_are_shown_after_training_only(make):
     yaml = shipped_rubrics()["esc_dialogue"].read_text()
     session, study, who = make(yaml)

@@ -16,7 +16,7 @@ from triptych.people.membership import membership_of
 from triptych.storage.models import RATED, Assignment, Candidate, Item, Purpose, Study, Turn
 from triptych.study import lifecycle
 from triptych.study.persons import Who
-from triptych.study.settings import settings_of
+from triptych.study.settings import settings_of, written_amount
 
 MIN_TIMED = 10  # annotations; before them the time is estimated from the texts
 CHARACTERS_PER_MINUTE = 1400  # silent reading, 238 words of English a minute (Brysbaert 2019)
@@ -60,7 +60,7 @@ def instructions_for(session: Session, study: Study, who: Who) -> Instructions:
         rubric={**seen, "guidelines": rubric.model_dump(include={"guidelines"})["guidelines"]},
         items=progress.of_work(session, study, who).total,
         minutes=minutes_per_item(session, study),
-        pay=f"{pay.per_item:.2f} {pay.currency}" if pay.per_item else "",
+        pay=f"{written_amount(pay.per_item)} {pay.currency}" if pay.per_item else "",
         training=len(rubric.training),
     )
 

@@ -19,7 +19,7 @@ from triptych.stats.analysis.pay import HOUR, NO_TIME, PayNumbers, pay_numbers, 
 from triptych.stats.undefined import Undefined, UndefinedStatistic, or_undefined
 from triptych.storage.models import FINISHED, Study
 from triptych.study import design
-from triptych.study.settings import Pay, settings_of
+from triptych.study.settings import Pay, settings_of, written_amount
 
 QUANTILES = {"Lowest": 0.0, "Lower quarter": 0.25, "Median": 0.5, "Upper quarter": 0.75, "Highest": 1.0}
 NO_RATE = "Not defined: the study has no pay per item."
@@ -154,7 +154,5 @@ def rate_of(pay: Pay) -> str:
 
 
 def money(amount: Decimal | float, currency: str) -> str:
-    """An amount as people write it: two decimals, or more if a lead entered more."""
-    if isinstance(amount, Decimal) and amount != round(amount, 2):
-        return f"{currency} {amount.normalize():f}"
-    return f"{currency} {round(amount, 2):.2f}"
+    """An amount, to the cent if it was computed, or as a lead entered it."""
+    return f"{currency} {written_amount(amount) if isinstance(amount, Decimal) else f'{round(amount, 2):.2f}'}"

@@ -24,7 +24,7 @@ from triptych.study import copies, lifecycle, system_names
 from triptych.study.lint import linter
 from triptych.study.lint.findings import LintFinding
 from triptych.study.lint.giveaways import systems_named
-from triptych.study.settings import StudySettings, settings_of
+from triptych.study.settings import StudySettings, settings_of, written_amount
 
 
 class Mark(StrEnum):
@@ -196,7 +196,7 @@ def _filled(section: SetupSection, done: str, empty: str, advice: str) -> CheckP
 
 def _pay(draft: _Draft) -> Iterator[CheckPoint]:
     pay = draft.settings.pay
-    done = f"{pay.currency} {pay.per_item:.2f} for an item." if pay.per_item is not None else ""
+    done = f"{pay.currency} {written_amount(pay.per_item)} for an item." if pay.per_item is not None else ""
     yield _filled(SetupSection.assignment, done, "Pay is not set.", "Set it, 0 for volunteers: reports print it.")
 
 

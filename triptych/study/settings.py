@@ -145,6 +145,11 @@ class Pay(SettingsPart):
     floor_per_hour: Decimal | None = Field(default=None, ge=0, le=MAX_PAY)
 
 
+def written_amount(amount: Decimal) -> str:
+    """An amount of money as people write it: two decimals, or more if a lead entered more."""
+    return f"{amount:.2f}" if amount == round(amount, 2) else f"{amount.normalize():f}"
+
+
 class Recruitment(SettingsPart):
     """How people were found, and the rules that the panel enforces; printed in the methods text."""
 
