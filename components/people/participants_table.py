@@ -122,7 +122,7 @@ def _done(person: Participant) -> str:
 
 
 def _minutes(seconds: float | None) -> str:
-    return NONE if seconds is None else f"{int(seconds // 60)}:{int(seconds % 60):02d}"
+    return NONE if seconds is None else "{}:{:02d}".format(*divmod(round(seconds), 60))
 
 
 def _day(at: datetime | None, zone: ZoneInfo) -> str:

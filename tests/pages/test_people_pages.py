@@ -541,10 +541,11 @@ def test_people_are_filtered_by_state_and_by_words(visit, people_study):
     page.text_input(key=f"find-{study.slug}").set_value("x.EXAMPLE").run()
     assert shown_people(page) == ["Mia"]
     with database.writing(web_engine()) as session:
-        submit(session, study, anna)
+        submit(session, study, anna, seconds=59.7)
     page.text_input(key=f"find-{study.slug}").set_value("").run()
     page.button_group(key=f"state-{study.slug}").set_value("Working").run()
     assert shown_people(page) == [anna.name]
+    assert next(frame.value for frame in page.dataframe if "Pace" in frame.value)["Pace"].tolist() == ["1:00"]
 
 
 def shown_people(page: AppTest) -> list[str]:
