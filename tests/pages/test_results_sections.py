@@ -78,12 +78,24 @@ def test_a_slice_of_four_annotators_is_about_them_only():
     frame = crossed(items=40, annotators=12, systems=2, gap=1.5)
     items = [f"item-{n}" for n in range(40)]
     of_few = frame.ratings["item"].isin(items[:10]) == frame.ratings["annotator"].isin(["P-0", "P-1", "P-2", "P-3"])
-    part = replace(
-        frame,
-        ratings=frame.ratings[of_few].reset_index(drop=True),
-        meta={item: {"topic": "fees" if item in items[:10] else "rooms"} for item in items},
-        settings=StudySettings(preregistration=Preregistration(slices=("topic",))),
-    )
+    part = replace(frame, ratings=frame.ratings[of_few].reset_index(drop=True))
+    above = "System 2 is clearly above all others."
+    assert sentences_of_slices(part, few=10) == [
+        f"fees (10 items): {above} This applies to these annotators only: there are too few to generalise.",
+        f"rooms (30 items): {above}",
+    ]
+
+
+def test_a_slice_of_one_item_is_not_compared():
+    frame = crossed(items=40, annotators=12, systems=2, gap=1.5)
+    above = "System 2 is clearly above all others."
+    assert sentences_of_slices(frame, few=1) == ["fees (1 item): Not compared.", f"rooms (39 items): {above}"]
+
+
+def sentences_of_slices(frame, few: int) -> list[str]:
+    """What the page says of two slices of forty items, of which `few` are about fees."""
+    declared = StudySettings(preregistration=Preregistration(slices=("topic",)))
+    meta = {f"item-{n}": {"topic": "fees" if n < few else "rooms"} for n in range(40)}
 
     def page():
         import streamlit as st
@@ -93,12 +105,9 @@ def test_a_slice_of_four_annotators_is_about_them_only():
         slices_section(st.session_state["analysis"], "slug")
 
     app = AppTest.from_function(page, default_timeout=30)
-    app.session_state["analysis"] = analysis(part)
+    app.session_state["analysis"] = analysis(replace(frame, meta=meta, settings=declared))
     app.run()
-    fees, rooms = app.text[0].value.splitlines()
-    above = "System 2 is clearly above all others."
-    assert fees == f"fees (10 items): {above} This applies to these annotators only: there are too few to generalise."
-    assert rooms == f"rooms (30 items): {above}"
+    return app.text[0].value.splitlines()
 
 
 def test_differences_both_ways_are_marked_as_results_call_them():
