@@ -11,8 +11,22 @@ from triptych.results import adjudication
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.study_analysis import analyse
+from triptych.stats.analysis.ratings import NO_ORDER
 from triptych.storage.database import reading, writing
 from triptych.study.system_names import system_names
+
+NO_MEAN = """
+key: tones
+title: Tones
+summary: One question.
+instructions: Read.
+criteria:
+  - key: tone
+    title: Tone
+    definition: How it sounds.
+    about: ABOUT
+    scale: {kind: choice, options: [{key: warm, title: Warm}, {key: cold, title: Cold}]}
+"""
 
 
 @pytest.fixture
@@ -47,6 +61,19 @@ def test_a_final_value_replaces_every_rating_of_its_response(decided):
     assert (means["verdict", 1].given, means["verdict", 1].final) == (1.0, 1.0)
     assert (means["verdict", 2].given, means["verdict", 2].final) == (1.0, 0.5)
     assert analysis.ratings_of("fluency").number.tolist().count(3.0) == 6  # as they were given
+
+
+@pytest.mark.parametrize("about", ["candidate", "item"])
+def test_options_without_an_order_have_no_mean_in_either_version(sqlite_engine, make_study, about):
+    with writing(sqlite_engine) as session:
+        study, lead, (who, _) = make_study(session, items=1, rubric=NO_MEAN.replace("ABOUT", about))
+        answer = {"tone": "warm"}
+        submit(session, study, who, {"ratings": {"item": answer} if about == "item" else dict.fromkeys("ABC", answer)})
+        adjudication.record(session, study, "item-1", {(int(about == "candidate"), "tone"): "cold"}, "read it", lead)
+    analysis, means = means_of(sqlite_engine, study)
+    tone = next(iter(means.values()))
+    assert tone.given == tone.final == analysis.criteria[0].systems[0].interval == NO_ORDER
+    assert (tone.decided, tone.changed) == (1, 1)
 
 
 def test_without_final_values_there_is_one_version(sqlite_engine, make_study):

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..descriptive import summary
 from ..undefined import Undefined, or_undefined
-from .ratings import ABOUT_ITEM, Ratings
+from .ratings import ABOUT_ITEM, NO_ORDER, Ratings
 
 
 @dataclass(frozen=True)
@@ -47,11 +47,13 @@ def final_means(ratings: Ratings, final: Ratings, decided: np.ndarray, systems: 
             ratings.variable.is_share,
             len(np.unique(ratings.item[decided & rows])),
             int(changed.sum()),
-            _mean(ratings.number[rows]),
-            _mean(final.number[rows]),
+            _mean(ratings, rows),
+            _mean(final, rows),
         )
 
 
-def _mean(numbers: np.ndarray) -> float | Undefined:
-    described = or_undefined(summary, numbers)
+def _mean(ratings: Ratings, rows: np.ndarray) -> float | Undefined:
+    if not ratings.variable.has_numbers:
+        return NO_ORDER
+    described = or_undefined(summary, ratings.number[rows])
     return described if isinstance(described, Undefined) else described.mean

@@ -68,13 +68,16 @@ class Variable:
         return self.about == "candidate" or self.kind == "best"
 
     @property
+    def has_numbers(self) -> bool:
+        """Whether answers become numbers: not the options of a choice of which none is positive."""
+        return self.kind != "choice" or bool(self.counts_as)
+
+    @property
     def not_comparable(self) -> Undefined | None:
         """Why the criterion cannot compare systems; None if it can."""
         if not self.per_response:
             return Undefined("Asked about the item, not about a system.")
-        if self.kind == "choice" and not self.counts_as:
-            return NO_ORDER
-        return None
+        return None if self.has_numbers else NO_ORDER
 
     def places(self, options: Collection[str]) -> list[int]:
         """The places of the options with these keys."""
@@ -157,7 +160,7 @@ class Ratings:
 
 def option_numbers(variable: Variable, option: np.ndarray, missing: np.ndarray) -> np.ndarray:
     """(n,) 1 for a positive option, else 0; NaN where the answer is missing, or no option is positive."""
-    if not variable.counts_as:
+    if not variable.has_numbers:
         return np.full(len(option), np.nan)
     positive = np.array([*(float(choice.positive) for choice in variable.options), np.nan])
     return np.where(missing, np.nan, positive[option])

@@ -142,7 +142,7 @@ def system_result(code: int, ratings: Ratings) -> SystemResult:
     of_answers: Summary | Undefined = NO_ORDER
     of_items: Summary | Undefined = NO_ORDER
     interval: Interval | Undefined = NO_ORDER
-    if not len(ratings) or variable.not_comparable != NO_ORDER:
+    if not len(ratings) or variable.has_numbers:
         of_answers = or_undefined(summary, ratings.number)
         of_items = or_undefined(item_summary, ratings.number, ratings.item)
         mean = or_undefined(mean_interval, ratings.number, ratings.group, ratings.annotator)
