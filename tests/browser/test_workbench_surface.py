@@ -1211,6 +1211,18 @@ def test_nothing_is_wider_than_the_window(open_view, view, width):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.parametrize(
+    ("heading", "state"),
+    [("Training item 1 of 2", "Saved ✓"), ("Élément d'entraînement 12 sur 14", "Enregistré ✓")],
+)
+def test_saved_is_one_line_on_a_phone(open_view, heading, state):
+    page = open_view(width=390, height=844)
+    page.locator(".tw-heading").evaluate("(heading, text) => { heading.textContent = text; }", heading)
+    saved(page).evaluate("(line, text) => { line.textContent = text; }", state)
+    assert saved(page).evaluate("(line) => line.offsetHeight < 20 && line.scrollWidth <= line.offsetWidth")
+    assert page.locator(".tw-head").evaluate("(head) => head.offsetHeight") < 2 * 44  # one row of buttons
+
+
 # what is right of the end of its row, and tabs under what is done with the response in hand
 PLACED_WRONG = """() => {
   const box = (element) => element.getBoundingClientRect();
