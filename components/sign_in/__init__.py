@@ -23,9 +23,12 @@ def _text(name: str) -> str:
     return (FOLDER / name).read_text(encoding="utf-8")
 
 
-_arrive = st.components.v2.component("triptych.sign_in", html=ARRIVING, js=_text("sign_in.js"), isolate_styles=False)
+_channel = _text("channel.js")
+_arrive = st.components.v2.component(
+    "triptych.sign_in", html=ARRIVING, js=_channel + _text("sign_in.js"), isolate_styles=False
+)
 _account = st.components.v2.component(
-    "triptych.account", html=ACCOUNT, css=_text("account.css"), js=_text("account.js"), isolate_styles=False
+    "triptych.account", html=ACCOUNT, css=_text("account.css"), js=_channel + _text("account.js"), isolate_styles=False
 )
 
 

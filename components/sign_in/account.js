@@ -4,7 +4,7 @@ const FLUSH_WAIT_MS = 4000; // for the workbench to send unacknowledged data
 const RUBRIC = "triptych-rubric-"; // keys in sessionStorage; the pseudonym follows
 const SIGNED_OUT = "signed out";
 /** Tells the other tabs of this browser that its login ended: by a sign-out, or as somebody signed in (sign_in.js). */
-const endedLogins = new BroadcastChannel(`triptych-login ${new URL(".", document.baseURI).href}`);
+const endedLogins = new BroadcastChannel(LOGIN_CHANNEL);
 /** The account menu on this page. @type {HTMLElement | undefined} */
 let menu;
 

@@ -17,7 +17,7 @@ async function post(ticket, words) {
   });
   if (answer.ok && navigator.cookieEnabled) {
     // a login before this one has ended, so its tabs leave its pages (account.js)
-    new BroadcastChannel(`triptych-login ${new URL(".", document.baseURI).href}`).postMessage("signed in");
+    new BroadcastChannel(LOGIN_CHANNEL).postMessage("signed in");
     return null;
   }
   if (answer.ok) return words.noCookies;

@@ -119,6 +119,12 @@ def test_no_user_text_becomes_html():
     assert not holding("unsafe_allow_html")
 
 
+def test_the_channel_between_tabs_is_named_once():
+    scripts = [path for path in (ROOT / "components").rglob("*.js") if "node_modules" not in path.parts]
+    (script,) = [path for path in scripts if "`triptych-login" in text_of(path)]
+    assert name_of(script) == "components/sign_in/channel.js"
+
+
 def test_what_serves_annotators_never_joins_a_system():
     annotate = ROOT / "triptych" / "annotate"
     serving = [path for path in CODE if path.parent == annotate and path.stem not in MAY_KNOW_SYSTEMS]
