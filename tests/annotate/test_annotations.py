@@ -326,12 +326,15 @@ def test_an_expired_reservation_loses_no_work(opened, make_study, monkeypatch):
         assert count(session, Rating) == 6
 
 
-def test_late_work_takes_its_place_back_if_it_is_free(opened, monkeypatch):
+@pytest.mark.parametrize("retired", [False, True])
+def test_late_work_takes_its_place_back_if_it_is_free(opened, monkeypatch, retired):
+    """In a retired item, too, where the work that others had begun in time is not surplus either."""
     engine, study, who, first = opened
     real = clock.now
     monkeypatch.setattr(clock, "now", lambda: real() + timedelta(minutes=31))
     with writing(engine) as session:
         reservations.give_back_expired(session, study)
+        session.get_one(Item, first.item_id).retired = retired
 
     with writing(engine) as session:
         annotations.submit(session, who, submission(first))

@@ -294,6 +294,22 @@ def test_ratings_of_retired_items_deleted_after_the_closing_count(half_done, loo
     assert numbers.bound == CLEAR
 
 
+def test_who_is_reinstated_fills_their_places_of_retired_items(half_done):
+    """Their work there became surplus, so that a complete study was interim for ever."""
+    session, study, lead, people = half_done
+    rate_all(session, study, people[1])
+    log_look(session, study, 8, 8, lead.pseudonym)
+    retired = str(next(iter(frame_of(session, study).meta)))
+    design.amend(session, study, Parts(retire=(retired,)), "unclear", lead.pseudonym)
+    lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
+
+    exclusions.exclude(session, study, people[1].pseudonym, "slow", lead.pseudonym)
+    exclusions.reinstate(session, study, people[1].pseudonym, "not slow", lead.pseudonym)
+
+    numbers = collected(session, study)
+    assert (numbers.filled, numbers.planned, numbers.interim) == (8, 8, False)
+
+
 def test_items_taken_out_of_a_closed_study_stay_planned(half_done):
     session, study, lead, _ = half_done
     lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)

@@ -356,7 +356,7 @@ def _settle_place(session: Session, assignment: Assigned, state: AssignmentState
         if in_place:
             reservations.free_place(session, assignment.item_id)
         return state
-    has_place = in_place or reservations.take_place(session, assignment.item_id)
+    has_place = in_place or reservations.take_place(session, assignment.item_id, for_done_work=True)
     return state if has_place else AssignmentState.surplus
 
 

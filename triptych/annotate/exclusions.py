@@ -57,7 +57,7 @@ def reinstate(session: Session, study: Study, pseudonym: str, reason: str, actor
     membership.excluded_at = membership.excluded_reason = None
     session.flush()
     for assignment_id, item_id in in_place(session, study, person.id):
-        if not reservations.take_place(session, item_id):
+        if not reservations.take_place(session, item_id, for_done_work=True):
             update_row(session, Assignment, assignment_id, {"state": AssignmentState.surplus})
     events.record(
         session, study.id, EventKind.annotator_reinstated, actor, subject=pseudonym, old=old, new={"reason": neat}

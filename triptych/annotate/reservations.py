@@ -116,9 +116,14 @@ def takes_places(study: Study) -> ColumnElement[bool]:
     return Assignment.origin.not_in(left_out)
 
 
-def take_place(session: Session, item_id: int) -> bool:
-    """Takes one place of the item, if one is free. The condition is in the update, so no race over-assigns an item."""
-    is_free = (Item.id == item_id) & (Item.taken < Item.raters) & ~Item.retired
+def take_place(session: Session, item_id: int, *, for_done_work: bool = False) -> bool:
+    """Takes one place of the item, if one is free; a retired item has places for work that is done only.
+
+    The condition is in the update, so no race over-assigns an item.
+    """
+    is_free = (Item.id == item_id) & (Item.taken < Item.raters)
+    if not for_done_work:
+        is_free &= ~Item.retired
     taking = update(Item.__table__).where(is_free).values(taken=Item.taken + 1)
     return session.connection().execute(taking).rowcount == 1
 
