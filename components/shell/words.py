@@ -9,11 +9,13 @@ from zoneinfo import ZoneInfo
 
 import streamlit as st
 
-from triptych.languages.language import _, message
+from triptych.languages.language import _, language, message, used
 from triptych.stats.numbers import written, written_or_reason
 from triptych.stats.undefined import Undefined
 
 NONE = "–"
+# among Arabic letters the parts of a date would be shown from right to left
+ISOLATE, END_OF_ISOLATE = "\u2066", "\u2069"
 DEMO_NOTE = message("A demo: invented texts, to try the screens out. Nobody waits for this work or uses it.")
 # special characters, and the positions at which Streamlit would recognise an address as a link
 MARKS = re.compile(r"[^\w\s.,;:?!()'%/+-]|_|(?<=:)(?=//)|(?<=www)(?=\.)", re.IGNORECASE)
@@ -27,7 +29,10 @@ def duration(minutes: int | None) -> str:
 
 
 def moment(at: datetime | None) -> str:
-    return _("never") if at is None else f"{at:%Y-%m-%d %H:%M} UTC"
+    if at is None:
+        return _("never")
+    text = f"{at:%Y-%m-%d %H:%M} UTC"
+    return f"{ISOLATE}{text}{END_OF_ISOLATE}" if language(used()).direction == "rtl" else text
 
 
 def clock_time(at: datetime) -> str:

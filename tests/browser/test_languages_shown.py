@@ -18,6 +18,20 @@ pytestmark = pytest.mark.browser
 chromium = browser.chromium
 
 SLUG = "languages-shown"
+# with this code, whose first half has no letter
+LEFT_TO_RIGHT = """
+(code) => {
+  const text = document.createTextNode("1234-ABCD");
+  code.replaceChildren(text);
+  const place = (at) => {
+    const range = document.createRange();
+    range.setStart(text, at);
+    range.setEnd(text, at + 1);
+    return range.getBoundingClientRect().left;
+  };
+  return place(0) < place(8);
+}
+"""
 PEOPLE: dict[str, int] = {}
 
 
@@ -65,6 +79,23 @@ def test_arabic_is_mirrored_answered_by_keys_and_stored(app, chromium):
         assert session.get_one(Person, PEOPLE["Amal"]).language == "de"
     browser.open_workbench(page, app, SLUG)
     expect(page.locator("[data-tw-submit]")).to_have_text("Abschicken")
+
+
+def test_a_return_code_is_read_from_the_left_in_arabic(app, chromium):
+    page = chromium.new_context(locale="ar-EG").new_page()
+    page.goto(f"{app.url}/?study={SLUG}")
+    page.get_by_role("textbox").first.fill("Dalia")
+    page.get_by_role("button", name="ابدأ").click()
+    code = page.get_by_test_id("stCode").locator("code")
+    expect(code).to_have_text(re.compile("^[0-9A-Z]{4}-[0-9A-Z]{4}$"))
+    assert code.evaluate(LEFT_TO_RIGHT)
+
+
+def test_a_date_is_read_from_the_left_in_arabic(app, chromium):
+    page = browser.signed_in(chromium.new_context(locale="ar-EG"), app, PEOPLE["Badr"]).new_page()
+    page.goto(f"{app.url}/my_data")
+    joined = page.get_by_test_id("stCaptionContainer").locator("p").filter(has_text="UTC").first
+    assert "\u2066" in joined.inner_text() and joined.inner_text().endswith("UTC\u2069")
 
 
 def test_my_work_in_arabic_suits_a_finger_and_the_window(app, chromium):
