@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 from hypothesis import given, strategies
 
@@ -35,12 +36,28 @@ def test_uploads_under_way_are_held_too(monkeypatch):
     monkeypatch.setenv("TRIPTYCH_BUDGETS", "held_bytes=100")
     held = budgets.HeldUploads(dict)
 
-    with held.under_way("person 1", 60):
-        room = [held.have_room("person 1", "tab", 40), held.have_room("person 1", "tab", 41)]
-        others = held.have_room("person 2", "tab of theirs", 100)
+    with held.under_way("person 1", "tab", 60):
+        room = [held.have_room("person 1", 40), held.have_room("person 1", 41)]
+        others = held.have_room("person 2", 100)
 
     assert (room, others) == ([True, False], True)
-    assert held.have_room("person 1", "tab", 100)
+    assert held.have_room("person 1", 100)
+
+
+def test_an_upload_counts_although_sessions_were_invented_meanwhile(monkeypatch):
+    monkeypatch.setenv("TRIPTYCH_BUDGETS", "held_bytes=100000")
+    monkeypatch.setattr(budgets, "MAX_SESSIONS", 3)
+    files: dict[str, dict[str, SimpleNamespace]] = {}
+    held = budgets.HeldUploads(lambda: files)
+
+    with held.under_way("person 1", "tab", 60_000):
+        for number in range(5):
+            with held.under_way("person 1", f"invented {number}", 0):
+                pass
+        files["tab"] = {"file": SimpleNamespace(data=bytes(60_000))}
+
+    assert not held.have_room("person 1", 50_000)
+    assert held.have_room("person 2", 50_000)
 
 
 def test_few_runs_of_one_person_are_under_way():

@@ -176,23 +176,24 @@ class HeldUploads:
         self._senders: dict[str, str] = {}  # session → person
         self._under_way: Counter[str] = Counter()  # person → bytes of requests that have not ended
 
-    def have_room(self, person: str, session: str, length: int) -> bool:
-        """Whether the person may send this many bytes more to a session."""
+    def have_room(self, person: str, length: int) -> bool:
+        """Whether the person may send this many bytes more."""
         held = self._uploads()
-        if len(self._senders) > MAX_SESSIONS:
-            self._senders = {one: sender for one, sender in self._senders.items() if one in held}
-        self._senders[session] = person
         sessions = [one for one, sender in self._senders.items() if sender == person]
         total = sum(len(file.data) for one in sessions for file in tuple(held.get(one, {}).values()))
         return total + self._under_way[person] + length <= all_budgets()["held_bytes"].at_once
 
     @contextmanager
-    def under_way(self, person: str, length: int) -> Iterator[None]:
-        """Count an upload while it is received."""
+    def under_way(self, person: str, session: str, length: int) -> Iterator[None]:
+        """Count an upload to a session while it is received; from then on the session's files count."""
         self._under_way[person] += length
         try:
             yield
         finally:
+            self._senders[session] = person
+            if len(self._senders) > MAX_SESSIONS:
+                held = self._uploads()
+                self._senders = {one: sender for one, sender in self._senders.items() if one in held}
             self._under_way[person] -= length
             if not self._under_way[person]:
                 del self._under_way[person]

@@ -259,10 +259,10 @@ class Gate:
             raise Refused(403, "lead", "Only a signed-in lead may upload files.")
         length = int(arrival.content_length or 0)
         session = scope["path"].partition(UPLOADS)[2].partition("/")[0]
-        if not self.held.have_room(lead, session, length):
+        if not self.held.have_room(lead, length):
             raise Refused(429, "held", "Your open pages hold too many uploads. Close some of them.", HELD_SECONDS)
         _take("body_bytes", lead, length)
-        return self.held.under_way(lead, length)
+        return self.held.under_way(lead, session, length)
 
     async def _open(self, scope: Scope, arrival: RequestHeaders, receive: Receive, send: Send) -> None:
         """Serve a socket within its budgets. Raises Refused."""
