@@ -109,24 +109,28 @@ def test_sixty_uploads_of_a_stranger_take_no_memory(served):
     assert served.server.resident_mb() - before < 100
 
 
-def test_a_leads_pages_hold_uploads_up_to_a_limit(tmp_path, forked):
-    """In all of them together."""
-    world = build_world(tmp_path, items=3)
+async def upload(world: World, page: PageSession, name: str, content: str | None) -> int:
+    """The status of the answer to a lead's upload under this name; without content, to its deletion."""
+    async with page.http.get(f"{page.url}/_stcore/health") as answer:
+        token = answer.cookies["_streamlit_xsrf"].value
+    boundary, start = "b0undary", 'Content-Disposition: form-data; name="file"; filename="f.csv"'
+    headers = {
+        **cookie({**world.lead, "_streamlit_xsrf": token}),
+        "Content-Type": f"multipart/form-data; boundary={boundary}",
+        "X-Xsrftoken": token,
+        "Origin": page.url,
+    }
+    body = b"" if content is None else f"--{boundary}\r\n{start}\r\n\r\n{content}\r\n--{boundary}--\r\n".encode()
+    place = UPLOAD.format(session=page.session_id, file=name)
+    # sent at once with its head, since a refusal ends the connection
+    method = "DELETE" if content is None else "PUT"
+    return (await asyncio.to_thread(ask, page.url, method, place, headers, body)).status
 
-    async def upload(server: Server, page: PageSession, number: int) -> int:
-        async with page.http.get(f"{server.url}/_stcore/health") as answer:
-            token = answer.cookies["_streamlit_xsrf"].value
-        boundary, start = "b0undary", 'Content-Disposition: form-data; name="file"; filename="f.csv"'
-        headers = {
-            **cookie({**world.lead, "_streamlit_xsrf": token}),
-            "Content-Type": f"multipart/form-data; boundary={boundary}",
-            "X-Xsrftoken": token,
-            "Origin": server.url,
-        }
-        body = f"--{boundary}\r\n{start}\r\n\r\n{'x' * 10_000}\r\n--{boundary}--\r\n".encode()
-        place = UPLOAD.format(session=page.session_id, file=f"f{number}")
-        # sent at once with its head, since a refusal ends the connection
-        return (await asyncio.to_thread(ask, server.url, "PUT", place, headers, body)).status
+
+@pytest.mark.parametrize(("length", "of_id"), [(60_000, 2), (0, 60_000)], ids=["long files", "empty ones of long ids"])
+def test_a_leads_pages_hold_uploads_up_to_a_limit(tmp_path, forked, length, of_id):
+    """In all of them together. A deletion makes room."""
+    world = build_world(tmp_path, items=3)
 
     async def fill(server: Server) -> list[int]:
         jar = aiohttp.CookieJar(unsafe=True)
@@ -134,13 +138,16 @@ def test_a_leads_pages_hold_uploads_up_to_a_limit(tmp_path, forked):
             pages = [PageSession(http, server.url) for _ in range(2)]
             for page in pages:
                 await page.open()
-            statuses = [await upload(server, pages[number % 2], number) for number in range(5)]
+            names = [f"{number:0{of_id}}" for number in range(5)]
+            content = "x" * length
+            statuses = [await upload(world, pages[n % 2], name, content) for n, name in enumerate(names)]
+            statuses += [await upload(world, pages[0], names[0], what) for what in (None, content)]
             for page in pages:
                 await page.close()
             return statuses
 
-    with running_app(tmp_path, {"TRIPTYCH_BUDGETS": "held_bytes=35000"}, start=forked) as server:
-        assert asyncio.run(fill(server)) == [204] * 3 + [429] * 2
+    with running_app(tmp_path, {"TRIPTYCH_BUDGETS": "held_bytes=260000"}, start=forked) as server:
+        assert asyncio.run(fill(server)) == [204] * 3 + [429] * 2 + [204] * 2
 
 
 def test_a_lead_uploads(served):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import sys
 import threading
 import time
 from collections import Counter, OrderedDict
@@ -23,6 +24,7 @@ from triptych.languages.language import ngettext
 from triptych.settings import UnsafeSettings
 
 MB = 2**20
+HELD_APART = 32 * 2**10  # bytes that an upload counts besides its content and id: its names, and the time to count it
 MAX_KEYS = 10_000
 MAX_SESSIONS = 1000  # that had uploads, before those that ended are forgotten
 IPV6_NETWORK_BITS = 64  # a visitor usually owns a network of this size
@@ -180,7 +182,8 @@ class HeldUploads:
         """Whether the person may send this many bytes more."""
         held = self._uploads()
         sessions = [one for one, sender in self._senders.items() if sender == person]
-        total = sum(len(file.data) for one in sessions for file in tuple(held.get(one, {}).values()))
+        files = [each for one in sessions for each in tuple(held.get(one, {}).items())]
+        total = sum(sys.getsizeof(file_id) + len(file.data) + HELD_APART for file_id, file in files)
         return total + self._under_way[person] + length <= all_budgets()["held_bytes"].at_once
 
     @contextmanager

@@ -259,7 +259,7 @@ class Gate:
             raise Refused(403, "lead", "Only a signed-in lead may upload files.")
         length = int(arrival.content_length or 0)
         session = scope["path"].partition(UPLOADS)[2].partition("/")[0]
-        if not self.held.have_room(lead, length):
+        if length and not self.held.have_room(lead, length):  # a deletion, which has no body, makes room
             raise Refused(429, "held", "Your open pages hold too many uploads. Close some of them.", HELD_SECONDS)
         _take("body_bytes", lead, length)
         return self.held.under_way(lead, session, length)
