@@ -361,7 +361,8 @@ def _ask(question: FinalQuestion, before: Any, key: str) -> Any:
         nothing = "choose" if question.median is None else f"choose, median {question.median:g}"
     scale = question.criterion.scale
     if isinstance(scale, NumberScale) and scale.steps > MAX_LISTED_STEPS:
-        more: Any = {"min_value": scale.low, "max_value": scale.high, "step": scale.step, "placeholder": nothing}
+        step = float(scale.step)  # a rubric that states none has the whole number 1, which the box refuses
+        more: Any = {"min_value": scale.low, "max_value": scale.high, "step": step, "placeholder": nothing}
         return st.number_input(value=before, **more, **named)
     options = _options(scale)
     values = [None, *options]

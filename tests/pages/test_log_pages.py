@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from helpers.ratings import resubmit, submit, submit_during_a_check
 from helpers.results_pages import words
-from helpers.studies import add_person, full_answers, sure
+from helpers.studies import SMALL_RUBRIC, add_person, full_answers, sure
 from sqlalchemy import text
 from streamlit.testing.v1 import AppTest
 
@@ -84,6 +84,26 @@ def test_a_majority_is_accepted_and_the_rest_chosen_first(visit, lab):
     assert "Nothing is left to decide." in words(app)
     app = visit(lead, "items.py", study=study.slug, look=item)
     assert f"Decided by {lead.pseudonym}" in words(app)
+
+
+def test_numbers_of_a_slider_without_a_step_are_decided(visit, make_study):
+    """Again after a final value, which fills the boxes."""
+    points = "kind: likert\n      points: [{value: 1, title: Poor}, {value: 2}, {value: 3, title: Good}]"
+    assert points in SMALL_RUBRIC
+    rubric = SMALL_RUBRIC.replace(points, "kind: number\n      low: 0\n      high: 100")
+    with writing(web_engine()) as session:
+        study, lead, people = make_study(session, items=1, rubric=rubric)
+        for who in people:
+            submit(session, study, who, full_answers(fluency=40))
+
+    app = visit(lead, "items.py", study=study.slug)
+    assert [element.value for element in app.number_input] == [40.0] * 3
+    app.number_input[0].set_value(55.0)
+    button(app, "Accept all 6").click().run()
+
+    assert not app.exception
+    app = visit(lead, "items.py", study=study.slug, look="item-1")
+    assert (app.number_input[0].value, bool(app.exception)) == (55.0, False)
 
 
 def test_empty_ones_stay_open_when_the_lead_says_so(visit, lab):
