@@ -1,23 +1,27 @@
-"""A computer's clock that was ahead for a while: after it is set right, nobody is locked out and nothing stays open."""
+"""A computer's clock that was ahead for a while: after it is set right, nobody is locked out, and nothing stays open or
+unlogged."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import select
 
 from triptych import clock
 from triptych.people import accounts, logins, passcodes
+from triptych.results.looking import log_look
 from triptych.storage.database import reading, writing
-from triptych.storage.models import Study, StudyState
+from triptych.storage.events import EventKind
+from triptych.storage.models import Event, Study, StudyState
 from triptych.study import lifecycle
 
-AHEAD = timedelta(hours=8)
+AHEAD = timedelta(hours=30)
 
 
 @pytest.fixture
 def ahead(monkeypatch):
-    """The clock is eight hours ahead; returns a function that sets it right."""
+    """The clock is thirty hours ahead; returns a function that sets it right."""
     right = clock.of_this_computer
     monkeypatch.setattr(clock, "of_this_computer", lambda: right() + AHEAD)
     return lambda: monkeypatch.setattr(clock, "of_this_computer", right)
@@ -50,3 +54,16 @@ def test_a_paused_study_takes_no_more_work(sqlite_engine, make_study, ahead):
     ahead()
     with reading(sqlite_engine) as session:
         assert not lifecycle.still_takes_work(session.get_one(Study, study.id))
+
+
+def test_each_days_look_at_results_is_logged(sqlite_engine, make_study, ahead):
+    with writing(sqlite_engine) as session:
+        study, lead, _ = make_study(session)
+        log_look(session, study, 0, 8, lead.pseudonym)
+    ahead()
+    with writing(sqlite_engine) as session:
+        for _ in range(2):
+            log_look(session, session.get_one(Study, study.id), 1, 8, lead.pseudonym)
+    with reading(sqlite_engine) as session:
+        looks = select(Event.id).where(Event.kind == EventKind.results_opened)
+        assert len(session.scalars(looks).all()) == 2

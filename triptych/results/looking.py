@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import select
 from sqlmodel import Session
@@ -24,6 +24,7 @@ def log_look(session: Session, study: Study, filled: int, planned: int, actor: s
         Event.kind == EventKind.results_opened,
         Event.actor == actor,
         Event.at >= midnight,
+        Event.at < midnight + timedelta(days=1),  # later ones are of a clock that was ahead
     )
     if session.scalars(today.limit(1)).first() is None:
         new = {"annotations": filled, "planned": planned}
