@@ -6,15 +6,22 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from helpers.ratings import resubmit, submit
+from helpers.studies import full_answers, sure
 from sqlalchemy import select
 
 from triptych import clock
 from triptych.people import accounts, logins, passcodes
+from triptych.results.caveats import caveats
+from triptych.results.frame.model import Counted
+from triptych.results.frame.upkeep import build_frame
 from triptych.results.looking import log_look
+from triptych.results.study_analysis import StudyAnalysis
 from triptych.storage.database import reading, writing
 from triptych.storage.events import EventKind
 from triptych.storage.models import Event, Study, StudyState
 from triptych.study import lifecycle
+from triptych.study.system_names import system_names
 
 AHEAD = timedelta(hours=30)
 
@@ -56,6 +63,11 @@ def test_a_paused_study_takes_no_more_work(sqlite_engine, make_study, ahead):
         assert not lifecycle.still_takes_work(session.get_one(Study, study.id))
 
 
+def findings_of(session, study) -> dict[str, str]:
+    analysis = StudyAnalysis(build_frame(session, study), Counted(), system_names(session, study))
+    return {finding.kind: finding.sentence for finding in caveats(session, study, analysis)}
+
+
 def test_each_days_look_at_results_is_logged(sqlite_engine, make_study, ahead):
     with writing(sqlite_engine) as session:
         study, lead, _ = make_study(session)
@@ -67,3 +79,30 @@ def test_each_days_look_at_results_is_logged(sqlite_engine, make_study, ahead):
     with reading(sqlite_engine) as session:
         looks = select(Event.id).where(Event.kind == EventKind.results_opened)
         assert len(session.scalars(looks).all()) == 2
+
+
+def test_changes_after_a_look_are_reported(sqlite_engine, make_study, ahead):
+    with writing(sqlite_engine) as session:
+        study, lead, (annotator, _) = make_study(session)
+        work = submit(session, study, annotator, full_answers())
+        log_look(session, study, 1, 8, lead.pseudonym)
+    ahead()
+    with writing(sqlite_engine) as session:
+        study = session.get_one(Study, study.id)
+        resubmit(session, annotator, work, full_answers(fluency=1))
+        findings = findings_of(session, study)
+    assert findings["edited after a look"].startswith("1 change of submitted annotations after the results")
+
+
+def test_annotations_after_unblinding_are_reported(sqlite_engine, make_study, ahead):
+    with writing(sqlite_engine) as session:
+        study, lead, (first, second) = make_study(session)
+        work = submit(session, study, first, full_answers())
+        lifecycle.unblind(session, study, sure(lead))
+    ahead()
+    with writing(sqlite_engine) as session:
+        study = session.get_one(Study, study.id)
+        submit(session, study, second, full_answers())
+        resubmit(session, first, work, full_answers(fluency=1))
+        findings = findings_of(session, study)
+    assert "1 annotation came in afterwards, and 1 change of earlier ones" in findings["unblinded"]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Sequence
-from datetime import datetime
 
 import numpy as np
 from sqlalchemy import ColumnElement, exists, func, select
@@ -51,6 +50,7 @@ CEILING_SHARE = 0.5  # share of the answers at one end of a scale from which it 
 MIN_POINTS = 3  # points of a scale that can have a ceiling
 USED_SHARE = 0.95  # share of the ratings below which a comparison leaves out too many
 LARGE_SHARE = 0.1  # share of annotations above which surplus or excluded ones can change a result
+ANSWERED = (*RATED_EVENTS, EventKind.annotation_edited)
 
 # kind of event: (weight, what is counted, the rest of the sentence)
 MENTIONED: dict[EventKind, tuple[int, str, str]] = {
@@ -282,9 +282,14 @@ def _unblinding(session: Session, study: Study, analysis: StudyAnalysis) -> Iter
     at = analysis.frame.unblinded_at
     if at is None:
         return
-    edited = _edited_since(session, study, at)
-    work = analysis.work[analysis.work["submitted_at"] > at]  # a change counts as a submission, too
-    after = int((~work["assignment"].isin(edited)).sum())
+    # the clock may have been set back since
+    unblinded = select(func.min(Event.number)).where(Event.study_id == study.id, Event.kind == EventKind.unblinded)
+    number = session.scalars(unblinded).one()
+    edited = _edited_since(session, study, number)
+    came_in = select(Event.assignment_id).where(Event.study_id == study.id, Event.kind.in_(ANSWERED))
+    came_in = came_in.where(Event.number > number)
+    since = set(session.scalars(came_in)) - set(edited)
+    after = int(analysis.work["assignment"].isin(since).sum())
     sentence = (
         f"Leads have known the names of the systems since {at:%Y-%m-%d %H:%M} UTC; {counted(after, 'annotation')} came "
         f"in afterwards, and {counted(len(edited), 'change')} of earlier ones."
@@ -292,24 +297,24 @@ def _unblinding(session: Session, study: Study, analysis: StudyAnalysis) -> Iter
     yield Finding(83 if edited else 57 if after else 22, "unblinded", sentence)
 
 
-def _edited_since(session: Session, study: Study, at: datetime) -> Sequence[int | None]:
-    """The assignment of each change since then of an annotation that had come in before."""
+def _edited_since(session: Session, study: Study, number: int) -> Sequence[int | None]:
+    """The assignment of each change after this event of an annotation that had come in before."""
     earlier = aliased(Event)
     came_in = exists().where(
         earlier.study_id == study.id,
-        earlier.kind.in_((*RATED_EVENTS, EventKind.annotation_edited)),
+        earlier.kind.in_(ANSWERED),
         earlier.assignment_id == Event.assignment_id,
-        earlier.at <= at,
+        earlier.number <= number,
     )
     changes = select(Event.assignment_id).where(Event.study_id == study.id, Event.kind == EventKind.annotation_edited)
-    return session.scalars(changes.where(Event.at > at, came_in)).all()
+    return session.scalars(changes.where(Event.number > number, came_in)).all()
 
 
 def _edited_after_look(session: Session, study: Study) -> Iterator[Finding]:
     """Changes of annotations after somebody had opened the results."""
-    looked = select(func.min(Event.at)).where(Event.study_id == study.id, Event.kind == EventKind.results_opened)
+    looked = select(func.min(Event.number)).where(Event.study_id == study.id, Event.kind == EventKind.results_opened)
     first = session.scalars(looked).one()
-    edited = _count(session, study, EventKind.annotation_edited, Event.at > first) if first else 0
+    edited = _count(session, study, EventKind.annotation_edited, Event.number > first) if first else 0
     if edited:
         sentence = f"{counted(edited, 'change')} of submitted annotations after the results had first been opened."
         yield Finding(59, "edited after a look", sentence)
