@@ -77,6 +77,21 @@ def test_no_export_replaces_a_database(sqlite_engine, make_study, capsys):
         assert session.execute(text("SELECT count(*) FROM study")).scalar_one() == 1
 
 
+def test_no_export_replaces_the_log_of_a_database(sqlite_engine, make_study, capsys):
+    """The write-ahead log has everything stored since the last checkpoint, and the shell completes its name, too."""
+    with writing(sqlite_engine) as session:
+        slug = make_study(session)[0].slug
+    file = Path(sqlite_engine.url.database)
+    log = file.with_name(f"{file.name}-wal")
+    before = log.read_bytes()
+
+    assert main.main(["data", "export", slug, "ratings", str(log)]) == 2
+
+    assert f"is a part of the database {file.name}, and would be lost" in capsys.readouterr().err
+    assert before
+    assert log.read_bytes() == before
+
+
 def test_a_deeply_nested_file_is_no_earlier_report(tmp_path):
     path = tmp_path / "report.json"
     path.write_text("[" * 100_000)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from triptych.errors import NotAllowed
 from triptych.storage import host
-from triptych.storage.sqlite_files import SIGNATURE
+from triptych.storage.sqlite_files import COMPANIONS, SIGNATURE
 
 MAX_LINKS = 40  # on one path, as on Linux
 # reaches a folder that this user may enter but not list, where the system can
@@ -39,9 +39,13 @@ def write(path: Path, blocks: Iterable[bytes]) -> None:
 
 
 def _refuse_database(target: Path) -> None:
-    with suppress(OSError), target.open("rb") as file:
+    """Also for a file next to one, such as its write-ahead log, which has what was stored last."""
+    endings = (ending for ending in COMPANIONS if target.name.endswith(ending))
+    main = target.name.removesuffix(next(endings, "")) or target.name
+    with suppress(OSError), target.with_name(main).open("rb") as file:
         if file.read(len(SIGNATURE)) == SIGNATURE:
-            raise NotAllowed(f"{target} is a database, and would be lost. {ANOTHER}")
+            what = "a database" if main == target.name else f"a part of the database {main}"
+            raise NotAllowed(f"{target} is {what}, and would be lost. {ANOTHER}")
 
 
 @contextmanager
