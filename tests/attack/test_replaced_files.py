@@ -79,6 +79,25 @@ def test_a_file_replaced_while_a_connection_opens_is_refused(used):
         _store(engine, "into the file that was replaced")
 
 
+def test_nothing_is_stored_after_the_log_was_deleted(used, caplog):
+    """What the file does not have yet is in it when the last connection is closed."""
+    engine, file, _ = used
+    log = file.with_name(f"{file.name}-wal")
+    with engine.connect():
+        log.unlink()
+        for _ in range(2):  # the second time with a new connection
+            with pytest.raises(DatabaseUnavailable, match="does not answer"):
+                _store(engine, "meanwhile")
+        assert not log.exists()
+    with pytest.raises(DatabaseUnavailable, match="does not answer"):
+        _store(engine, "meanwhile")
+
+    assert "deleted or replaced during use" in caplog.text
+    assert _stored(file) == ["before"]
+    _store(engine, "after")
+    assert _stored(file) == ["after", "before"]
+
+
 def test_a_file_that_is_put_back_is_used_again(used):
     engine, file, copy = used
     file.rename(copy.with_name("away.db"))

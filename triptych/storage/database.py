@@ -157,8 +157,8 @@ def open_engine(url: str) -> Engine:
         connect_args={"timeout": 10, "check_same_thread": False},
         hide_parameters=True,  # error messages must not contain what people wrote
     )
-    FileInUse(Path(engine.url.database or "")).watch(engine)
     event.listen(engine, "connect", _apply_pragmas)
+    FileInUse(Path(engine.url.database or "")).watch(engine)
     # an event listener on the engine would make SQLAlchemy look for listeners at every statement
     setattr(engine.dialect, "do_begin", _begin)  # noqa: B010 (a method, to the type checker)
     return engine

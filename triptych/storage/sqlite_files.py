@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import logging
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, event, text
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from triptych.errors import UnsafeDatabase
 from triptych.storage.unavailable import UNREACHABLE, DatabaseUnavailable, explained
@@ -21,6 +23,9 @@ SIGNATURE = b"SQLite format 3\0"
 COMPANIONS = ("-shm", "-wal", "-journal")  # endings of the files that SQLite writes next to a database
 SQLITE_HEADER = 100  # bytes, with counters of changes
 MALFORMED = "malformed database schema"  # as SQLite says it
+MOVED = (
+    "The database file or its write-ahead log was deleted or replaced during use. Put it back, or start the app again."
+)
 MAX_STEPS = 100_000  # of SQLite, to read which tables there are
 log = logging.getLogger("triptych.storage.database")
 
@@ -33,36 +38,59 @@ class DamagedFile(UnsafeDatabase):
 class FileInUse:
     """The file that an engine opened first. identity: its device and number there; None until then.
 
+    logs: the same of its write-ahead log, for each open connection, which keeps that in its place.
+
     SQLite goes on writing to a file that was deleted or replaced, and all that is stored there is lost at the end. A
     new connection would apply the write-ahead log to the file in its place, and damage that.
     """
 
     path: Path
     identity: tuple[int, int] | None = None
+    logs: dict[ConnectionPoolEntry, tuple[int, int] | None] = field(default_factory=dict)
     is_missing: bool = False
 
+    @cached_property
+    def log_file(self) -> Path:
+        return Path(f"{os.path.realpath(self.path)}-wal")
+
     def watch(self, engine: Engine) -> None:
-        """Makes the engine refuse all connections while another file, or none, is in the place of its own."""
+        """Makes the engine refuse all connections while another file, or none, is in the place of its own.
+
+        To be called after what else listens for new connections, since the first read makes the write-ahead log.
+        """
         event.listen(engine, "do_connect", self._refuse_another)
         event.listen(engine, "connect", self._note)
         event.listen(engine, "checkout", self._refuse_another)
+        event.listen(engine, "close", self._forget)
 
-    def _note(self, *_: Any) -> None:
-        self.identity = self.identity or self._now()
+    def _note(self, _: Any, record: ConnectionPoolEntry) -> None:
+        self.identity = self.identity or _identity(self.path)
+        self.logs[record] = _identity(self.log_file)
+
+    def _forget(self, _: Any, record: ConnectionPoolEntry) -> None:
+        """SQLite deletes the write-ahead log with the last connection only."""
+        self.logs.pop(record, None)
 
     def _refuse_another(self, *_: Any) -> None:
-        was_missing, self.is_missing = self.is_missing, self.identity is not None and self._now() != self.identity
+        was_missing, self.is_missing = self.is_missing, self._is_another()
         if self.is_missing and not was_missing:
-            log.error("The database file was deleted or replaced during use. Put it back, or start the app again.")
+            log.error(MOVED)
         if self.is_missing:
             raise DatabaseUnavailable(UNREACHABLE)
 
-    def _now(self) -> tuple[int, int] | None:
-        try:
-            entry = self.path.stat()
-        except OSError:
-            return None
-        return entry.st_dev, entry.st_ino
+    def _is_another(self) -> bool:
+        if self.identity is not None and _identity(self.path) != self.identity:
+            return True
+        logs = {*self.logs.copy().values()} - {None}
+        return bool(logs) and logs != {_identity(self.log_file)}
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        entry = path.stat()
+    except OSError:
+        return None
+    return entry.st_dev, entry.st_ino
 
 
 @contextmanager
@@ -90,18 +118,12 @@ def copy_pages(source: Path, target: Path) -> None:
 
 
 def overwrite_sqlite(engine: Engine, source: Path) -> None:
-    """Replaces the database's content with that of a private file, in one transaction of SQLite's backup interface.
+    """Replaces the database's content with that of the file, in one transaction of SQLite's backup interface.
 
     A concurrent reader sees one state or the other. To be called within `turn`. Raises DatabaseUnavailable.
     """
     with explained(), engine.connect() as connection, closing(sqlite3.connect(source)) as new:
-        current = driver_connection(connection)
-        (page_size,) = current.execute("PRAGMA page_size").fetchone()
-        if new.execute("PRAGMA page_size").fetchone() != (page_size,):  # SQLite would call the database read-only
-            new.execute("PRAGMA journal_mode=delete")
-            new.execute(f"PRAGMA page_size={page_size}")
-            new.execute("VACUUM")
-        new.backup(current)
+        new.backup(driver_connection(connection))
 
 
 def driver_connection(connection: Connection) -> Any:
