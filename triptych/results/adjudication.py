@@ -199,12 +199,10 @@ def final_values(session: Session, study: Study, item: str | None = None) -> dic
 def agreement(frame: Frame, counted: Counted, finals: Mapping[str, FinalValue]) -> list[FinalAgreement]:
     """Per annotator, how many of their ratings equal the final value; empty where there is no final value."""
     final, decided = decided_frame(frame, finals)
-    given = frame.ratings
-    same = given["value"].eq(final.ratings["value"]) | given["option"].astype(object).eq(
-        final.ratings["option"].astype(object)
-    )
-    rows = counting(frame, counted) & decided & ~given["missing"].to_numpy()
-    counts = pd.DataFrame({"same": same, "of": 1})[rows].groupby(given["annotator"].astype(str)[rows]).sum()
+    ratings, options = frame.ratings, final.ratings["option"].astype(object)
+    same = ratings["value"].eq(final.ratings["value"]) | ratings["option"].astype(object).eq(options)
+    rows = counting(frame, counted) & decided & ~ratings["missing"].to_numpy()
+    counts = pd.DataFrame({"same": same, "of": 1})[rows].groupby(ratings["annotator"].astype(str)[rows]).sum()
     return [FinalAgreement(row.Index, int(row.same), int(row.of)) for row in counts.itertuples()]
 
 
