@@ -67,7 +67,7 @@ def filled(tmp_path_factory):
         study, lead, people = new_study(session, items=4, annotators=7)
         for _ in range(4):
             for who in people:
-                submit(session, study, who, some_answers(rng))
+                submit(session, study, who, some_answers(rng), seconds=30.6)
         exclude(session, study, people[-1])
         membership = select(Membership).where(Membership.person_id == people[-1].person_id)
         session.scalars(membership).one().excluded_reason = "=too fast"

@@ -47,14 +47,14 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 
 def written(value: float, style: str) -> str:
-    """A number as the report prints it: two decimals, percentages as whole numbers, p and "thousandths" with three.
+    """A number as the report prints it: two decimals, "seconds" and percentages whole, p and "thousandths" with three.
     p has more where it would be 0.050 without being so, as p below 0.05 is clear.
     "margin": all digits, as it was declared; "beyond": rounded up, so that no more is claimed than was shown.
 
     Values are first rounded to nine decimals, so that a last bit that differs between machines never shows.
     """
     value = round(value, 9) + 0.0
-    if style == "count":
+    if style in ("count", "seconds"):
         return f"{value:.0f}"
     if style == "thousandths":
         number = f"{value:.3f}"

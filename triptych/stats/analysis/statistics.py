@@ -392,7 +392,7 @@ DRIFT = (
 )
 SPEED = (
     Statistic("timed", "count", "n"),
-    Statistic("seconds", "count", "median", "Seconds"),
+    Statistic("seconds", "seconds", "median", "Seconds"),
     Statistic("too fast to read", "count", "unread", "Too fast"),
 )
 SPANS = (
@@ -405,7 +405,7 @@ SPANS = (
 )
 PAY = (
     Statistic("annotators", "count", "annotators"),
-    Statistic("seconds per item, median", "count", "seconds"),
+    Statistic("seconds per item, median", "seconds", "seconds"),
     Statistic("per hour, lowest", "number", "lowest"),
     Statistic("per hour, median", "number", "median"),
 )
