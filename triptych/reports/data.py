@@ -127,9 +127,7 @@ def number_rows(book: Book, sha256: str) -> Iterator[tuple[Cell, ...]]:
     """The rows of results.csv, in the order of HEADER."""
     for number in book.numbers:
         where = (number.part, number.criterion, number.system, number.baseline, number.statistic)
-        value = number.value
-        if number.style == "count" and value is not None and value % 1 == 0:
-            value = int(value)  # a median of seconds is written as a whole number, too, but may not be one
+        value = int(number.value) if number.style == "count" and number.value is not None else number.value
         yield (sha256, *where, value, number.style, number.printed)
 
 
