@@ -77,7 +77,7 @@ def report(run: DryRun, slug: str) -> None:
         }
         for check in run.checks
     ]
-    widths = {column: {"width": width} for column, width in CHECK_WIDTHS.items()}
+    widths = {column: st.column_config.Column(width=width) for column, width in CHECK_WIDTHS.items()}
     st.dataframe(rows, hide_index=True, height="content", key=f"checks-{slug}", column_config=widths)
     outcomes = {check.recovered for check in run.checks}
     if Recovered.unclear in outcomes:
