@@ -14,7 +14,7 @@ TIME_NOTE = (
 )
 LAST_RATE = (
     "The pay was changed after launch, and everything here is computed as if all work were paid at the last rate. "
-    "*Pay due*, under *People*, uses the rate of each item."
+    "“Pay due”, under “People”, uses the rate of each item."
 )
 
 
@@ -26,7 +26,7 @@ def pay_meter(meter: PayMeter, whose: str, changed: bool = False) -> None:
     pay = meter.pay
     st.text(f"{rate_of(pay)}, with a median of {meter.seconds:.0f} active seconds per item in {whose}.")
     if changed:
-        st.markdown(LAST_RATE)
+        st.text(LAST_RATE)
     with st.container(horizontal=True, gap="medium"):
         for name, rate in meter.quantiles.items():
             st.metric(f"{name}, per hour", money(rate, pay.currency), width="content")
