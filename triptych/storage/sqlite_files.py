@@ -118,12 +118,18 @@ def copy_pages(source: Path, target: Path) -> None:
 
 
 def overwrite_sqlite(engine: Engine, source: Path) -> None:
-    """Replaces the database's content with that of the file, in one transaction of SQLite's backup interface.
+    """Replaces the database's content with that of a private file, in one transaction of SQLite's backup interface.
 
     A concurrent reader sees one state or the other. To be called within `turn`. Raises DatabaseUnavailable.
     """
     with explained(), engine.connect() as connection, closing(sqlite3.connect(source)) as new:
-        new.backup(driver_connection(connection))
+        current = driver_connection(connection)
+        (page_size,) = current.execute("PRAGMA page_size").fetchone()
+        if new.execute("PRAGMA page_size").fetchone() != (page_size,):  # SQLite would call the database read-only
+            new.execute("PRAGMA journal_mode=delete")
+            new.execute(f"PRAGMA page_size={page_size}")
+            new.execute("VACUUM")
+        new.backup(current)
 
 
 def driver_connection(connection: Connection) -> Any:
