@@ -11,7 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import chdir, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -225,7 +225,11 @@ def _snapshot(facts: Facts, scope: Counted, files: dict[str, bytes]) -> bytes:
 
 @contextmanager
 def _in_app_folder() -> Iterator[None]:
-    """Makes the app's folder the current one, except on Windows and where nothing in the current one can be opened."""
+    """Makes the app's folder the current one, except where nothing in the current one can be opened."""
+    if os.name == "nt":  # Windows opens no folder, and does not let the current one be deleted
+        with chdir(settings.app_folder()):
+            yield
+        return
     try:
         here = os.open(".", getattr(os, "O_PATH", os.O_RDONLY))  # its path may be deleted, or not accessible
     except OSError:
