@@ -12,9 +12,13 @@ from sqlalchemy import func, select
 from sqlmodel import Session
 
 from triptych.annotate.checks import WORK
-from triptych.storage.models import FINISHED, Assignment, AssignmentState, Kind, Person, Study, Submission
+from triptych.storage.events import EventKind
+from triptych.storage.models import FINISHED, Assignment, AssignmentState, Event, Kind, Person, Study, Submission
 from triptych.study import design
+from triptych.study.annotator_groups import RATED
 from triptych.study.settings import Pay, settings_of
+
+HANDED_IN = (*RATED, EventKind.annotation_edited, EventKind.ignored, EventKind.skipped)
 
 
 def pay_due(session: Session, study: Study) -> dict[str, dict[str, Decimal]]:
@@ -23,7 +27,11 @@ def pay_due(session: Session, study: Study) -> dict[str, dict[str, Decimal]]:
     pays = [Pay.model_validate(amendment.before["pay"] or {}) for amendment in amended] + [settings_of(study).pay]
     times = [amendment.at for amendment in amended]
     paid = (Assignment.study_id == study.id) & Assignment.purpose.in_(WORK)
+    # that a deleted item was skipped is in the log only
+    last = select(Event.kind).where(Event.assignment_id == Assignment.id, Event.kind.in_(HANDED_IN))
+    last = last.order_by(Event.number.desc()).limit(1)
     deleted = (Assignment.state == AssignmentState.withdrawn) & Assignment.submitted_at.is_not(None)
+    deleted &= last.scalar_subquery().is_distinct_from(EventKind.skipped)
     paid &= (Assignment.state.in_(FINISHED) | deleted) & (Person.kind == Kind.human)
     items = select(Person.pseudonym, func.count()).join(Assignment, Assignment.person_id == Person.id).where(paid)
     own = select(func.min(Submission.received_at)).where(Submission.assignment_id == Assignment.id)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from sqlalchemy import case, delete, func, null, select, update
+from sqlalchemy import delete, func, select, update
 from sqlmodel import Session
 
 from triptych import clock
@@ -150,8 +150,8 @@ def _planned_among(session: Session, study: Study, items: Sequence[int]) -> int:
 def _delete_work(session: Session, study: Study, membership: Membership, pseudonym: str) -> None:
     """Delete their work in this study and its values in the log, also final values that they were asked for.
 
-    Final values that they decided as a lead, without an order on screen, belong to the study and are kept. What they
-    finished keeps its time, as pay is due for it, but not for skipped items.
+    Final values that they decided as a lead, without an order on screen, belong to the study and are kept. Times and
+    events stay, as pay is due for what was finished.
     """
     own = (Assignment.study_id == study.id) & (Assignment.person_id == membership.person_id)
     rated = Assignment.purpose != Purpose.adjudication
@@ -160,8 +160,6 @@ def _delete_work(session: Session, study: Study, membership: Membership, pseudon
     about_work = Event.assignment_id.in_(select(Assignment.id).where(own & rated)) & (Event.kind != EventKind.reserved)
     by_person = (Event.actor == pseudonym) & Event.kind.in_(scrub.BY_ANNOTATORS)
     logged = select(Event.id).where(Event.study_id == study.id, about_work | by_person)
-    finished_at = case((Assignment.state == AssignmentState.skipped, null()), else_=Assignment.submitted_at)
-    deleted = dict.fromkeys(("draft", "note", "reason"))
     for statement in (
         delete(EventDetail).where(EventDetail.event_id.in_(logged)),
         delete(Rating).where(Rating.assignment_id.in_(ids)),
@@ -170,7 +168,7 @@ def _delete_work(session: Session, study: Study, membership: Membership, pseudon
         delete(EntryAttempt).where(EntryAttempt.membership_id == membership.id),
         update(Assignment)
         .where(own_work)
-        .values(state=AssignmentState.withdrawn, submitted_at=finished_at, version=Assignment.version + 1, **deleted),
+        .values(state=AssignmentState.withdrawn, draft=None, note=None, reason=None, version=Assignment.version + 1),
     ):
         session.execute(statement.execution_options(synchronize_session=False))
 
