@@ -93,6 +93,14 @@ def test_no_export_replaces_the_log_of_a_database(sqlite_engine, make_study, cap
     assert log.read_bytes() == before
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such pipes")
+def test_a_pipe_next_to_an_output_holds_no_export(tmp_path):
+    """The file of which the output's name is that of the write-ahead log."""
+    os.mkfifo(tmp_path / "planted")
+    outputs.write(tmp_path / "planted-wal", [b"ratings"])
+    assert (tmp_path / "planted-wal").read_bytes() == b"ratings"
+
+
 def test_a_deeply_nested_file_is_no_earlier_report(tmp_path):
     path = tmp_path / "report.json"
     path.write_text("[" * 100_000)

@@ -42,7 +42,7 @@ def _refuse_database(target: Path) -> None:
     """Also for a file next to one, such as its write-ahead log, which has what was stored last."""
     endings = (ending for ending in COMPANIONS if target.name.endswith(ending))
     main = target.name.removesuffix(next(endings, "")) or target.name
-    with suppress(OSError), target.with_name(main).open("rb") as file:
+    with suppress(OSError), open(target.with_name(main), "rb", opener=host.unfollowed) as file:
         if file.read(len(SIGNATURE)) == SIGNATURE:
             what = "a database" if main == target.name else f"a part of the database {main}"
             raise NotAllowed(f"{target} is {what}, and would be lost. {ANOTHER}")
