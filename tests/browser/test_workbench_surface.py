@@ -1223,6 +1223,14 @@ def test_saved_is_one_line_on_a_phone(open_view, heading, state):
     assert page.locator(".tw-head").evaluate("(head) => head.offsetHeight") < 2 * 44  # one row of buttons
 
 
+def test_a_long_state_fits_the_head_of_a_phone(open_view):
+    page = open_view(width=390, height=844)
+    text = "Working offline, this item will be submitted by itself"
+    saved(page).evaluate("(line, text) => { line.textContent = text; }", text)
+    expect(saved(page)).to_have_attribute("data-state", "saved")
+    assert page.locator(".tw-head").evaluate("(head) => head.offsetHeight") < 2 * 44
+
+
 # what is right of the end of its row, and tabs under what is done with the response in hand
 PLACED_WRONG = """() => {
   const box = (element) => element.getBoundingClientRect();
