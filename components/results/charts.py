@@ -21,7 +21,7 @@ from triptych.stats.intervals import Interval
 from triptych.stats.undefined import Undefined
 
 ROW, FRAME = 44, 84
-SMALLEST = 11  # px, of a text on a bar
+MIN_TEXT_PIXELS = 11  # of a number on a bar
 NARROW = 0.07
 PARTS = 5  # into which the range of a fine scale is divided
 LONGEST_NAME = 32
@@ -228,7 +228,7 @@ def _stacks(
         )
         starts = [begin + width for begin, width in zip(starts, part, strict=True)]
     # otherwise Plotly shrinks a text to the width of its piece, on a phone to a speck
-    figure.update_layout(uniformtext={"minsize": SMALLEST, "mode": "hide"})
+    figure.update_layout(uniformtext={"minsize": MIN_TEXT_PIXELS, "mode": "hide"})
     return figure
 
 

@@ -36,7 +36,7 @@ ORDERS = {
 MAX_LISTED_STEPS = 21
 NOTHING_LEFT = "Nothing is left to decide. *All* lists every item."
 QUEUE_HEIGHT = 420  # pixels
-MOST_LINES_FITTED = 10  # Streamlit fits the height of a table to its lines, up to so many
+MAX_FITTED_LINES = 10  # up to which Streamlit fits the height of a table to its lines
 # a number at the right edge of a column would be hidden, since the list is narrower than its columns
 QUEUE_COLUMNS = {"Annotations": st.column_config.NumberColumn(alignment="left")}
 LONGEST_CODE = 10  # digits; Python refuses to convert thousands of them
@@ -115,7 +115,7 @@ def _draw_queue(queue: Sequence[ReviewLine], at_hand: str, slug: str) -> None:
     st.dataframe(
         _lines(queue),
         hide_index=True,
-        height="auto" if len(queue) <= MOST_LINES_FITTED else QUEUE_HEIGHT,
+        height="auto" if len(queue) <= MAX_FITTED_LINES else QUEUE_HEIGHT,
         key=key,
         column_config=QUEUE_COLUMNS,
         on_select=lambda: _open_line(items, key, at_hand),
