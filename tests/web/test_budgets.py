@@ -46,7 +46,6 @@ def test_uploads_under_way_are_held_too(monkeypatch):
 
 def test_an_upload_counts_although_sessions_were_invented_meanwhile(monkeypatch):
     monkeypatch.setenv("TRIPTYCH_BUDGETS", "held_bytes=100000")
-    monkeypatch.setattr(budgets, "MAX_SESSIONS", 3)
     files: dict[str, dict[str, SimpleNamespace]] = {}
     held = budgets.HeldUploads(lambda: files)
 

@@ -24,9 +24,8 @@ from triptych.languages.language import ngettext
 from triptych.settings import UnsafeSettings
 
 MB = 2**20
-HELD_APART = 32 * 2**10  # bytes that an upload counts besides its content and id: its names, and the time to count it
+UPLOAD_OVERHEAD = 32 * 2**10  # bytes besides its content and id: for its names, and for the time to count it
 MAX_KEYS = 10_000
-MAX_SESSIONS = 1000  # that had uploads, before those that ended are forgotten
 IPV6_NETWORK_BITS = 64  # a visitor usually owns a network of this size
 WORD = re.compile(r"([a-z_]+)=([0-9]+(?:\.[0-9]+)?)(?:/([0-9]+(?:\.[0-9]+)?))?")
 
@@ -181,9 +180,9 @@ class HeldUploads:
     def have_room(self, person: str, length: int) -> bool:
         """Whether the person may send this many bytes more."""
         held = self._uploads()
-        sessions = [one for one, sender in self._senders.items() if sender == person]
-        files = [each for one in sessions for each in tuple(held.get(one, {}).items())]
-        total = sum(sys.getsizeof(file_id) + len(file.data) + HELD_APART for file_id, file in files)
+        sessions = [session for session, sender in self._senders.items() if sender == person]
+        uploads = [upload for session in sessions for upload in tuple(held.get(session, {}).items())]
+        total = sum(sys.getsizeof(file_id) + len(file.data) + UPLOAD_OVERHEAD for file_id, file in uploads)
         return total + self._under_way[person] + length <= all_budgets()["held_bytes"].at_once
 
     @contextmanager
@@ -193,10 +192,9 @@ class HeldUploads:
         try:
             yield
         finally:
-            self._senders[session] = person
-            if len(self._senders) > MAX_SESSIONS:
-                held = self._uploads()
-                self._senders = {one: sender for one, sender in self._senders.items() if one in held}
+            held = self._uploads()
+            senders = self._senders | {session: person}
+            self._senders = {session: sender for session, sender in senders.items() if session in held}
             self._under_way[person] -= length
             if not self._under_way[person]:
                 del self._under_way[person]
