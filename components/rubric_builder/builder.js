@@ -4,6 +4,7 @@
 
 import { h } from "../workbench/dom.js";
 import { postTo } from "../workbench/network.js";
+import { orElse } from "../workbench/store.js";
 import { mountedOnce, workbench } from "../workbench/workbench.js";
 import { button, createForm } from "./form.js";
 import { createHistory } from "./history.js";
@@ -139,7 +140,8 @@ function mount(parent, data, tell) {
     showState(state.stored ? "saved" : "waiting", data.locked ? "Fixed since launch" : word);
     undo.disabled = !history.canUndo();
     redo.disabled = !history.canRedo();
-    if (!data.locked) sessionStorage.setItem(name, JSON.stringify({ version, text, ...history.stored() }));
+    const copy = JSON.stringify({ version, text, ...history.stored() });
+    if (!data.locked) orElse(() => sessionStorage.setItem(name, copy), undefined);
     preview(state.view);
   }
 
@@ -258,8 +260,8 @@ function mount(parent, data, tell) {
   // ---- start: restores this tab's unsent input
 
   parent.append(root);
-  if (data.locked) sessionStorage.removeItem(name);
-  const before = JSON.parse(sessionStorage.getItem(name) ?? "null");
+  if (data.locked) orElse(() => sessionStorage.removeItem(name), undefined);
+  const before = JSON.parse(orElse(() => sessionStorage.getItem(name), null) ?? "null");
   if (before?.version === version && before.texts?.length) {
     history = createHistory(before.texts, before.at);
     if (before.text !== text) send({ text: before.text, isStep: true }, false);

@@ -18,6 +18,9 @@ pytestmark = pytest.mark.browser
 chromium = browser.chromium
 MOST_ACTIONS = 12
 IN_TAB = "Object.keys(sessionStorage).filter((key) => key.includes('rubric'))"
+FORBIDDEN = """
+Object.defineProperty(window, "sessionStorage", { get() { throw new DOMException("forbidden", "SecurityError"); } })
+"""
 QUESTIONS = {
     "Correctness": ("Is what it says true?", "Check every claim."),
     "Completeness": ("Does it answer everything?", "Ignore what was not asked."),
@@ -59,6 +62,17 @@ def page(app, draft, context):
     page.goto(f"{app.url}/design?study={study.slug}&section=Rubric")
     expect(page.locator(".rb .tw-criterion-title").first).to_have_text("Quality")
     return page
+
+
+def test_a_rubric_is_built_where_session_storage_is_forbidden(app, draft, chromium):
+    lead_id, study = draft
+    page = browser.signed_in(chromium.new_context(), app, lead_id).new_page()
+    page.add_init_script(FORBIDDEN)
+    page.goto(f"{app.url}/design?study={study.slug}&section=Rubric")
+    title = page.locator('[data-rb-path="criteria.0.title"]')
+    title.fill("Clarity")
+    expect(page.locator(".rb .tw-criterion-title").first).to_have_text("Clarity")
+    expect(page.locator(".rb-saved")).to_contain_text("Saved")
 
 
 def test_five_criteria_are_built_without_yaml(app, draft, page):
