@@ -46,7 +46,7 @@ from triptych.storage.models import (
     StudyState,
     TestAnswer,
 )
-from triptych.study import lifecycle
+from triptych.study import design, lifecycle
 from triptych.study.settings import Checks, Consent, EntryRules, PanelAddress, StudySettings, stored
 
 TRAINING = """
@@ -484,6 +484,30 @@ def test_an_explicit_plan_gives_each_annotator_their_items_in_order(make_on_both
     assert assignments.current(session, study, stranger) is NoItem.none_left
     assert [onboarding.ending(study, reason).code for reason in (NoItem.finished, NoItem.none_left)] == ["DONE1", ""]
     assert assignments.current(session, study, other).item_id == items[1]
+
+
+@pytest.mark.parametrize("is_planned", [False, True])
+def test_retired_items_are_not_among_those_to_do(make_on_both, is_planned):
+    """An annotator read "3 of at most 5 items" and "Continue with item 4" when none was left."""
+    session, study, who = make_on_both(items=6)
+    items = list(session.scalars(select(Item).order_by(Item.id)))
+    own = {"study_id": study.id, "person_id": who.person_id, "rank": 1}
+    session.add_all(PlannedItem(**own, item_id=item.id) for item in items[: 5 if is_planned else 0])
+    session.flush()
+    work = assigned(session, study, who)
+    annotations.submit(session, who, submission(work, "s-00000001"))
+    at_hand = assigned(session, study, who).item_id
+    others = [item for item in items[:5] if item.id not in (work.item_id, at_hand)]
+    retired = [item.external_id for item in (session.get_one(Item, work.item_id), *others[:2])]
+
+    design.amend(session, study, design.Parts(retire=tuple(retired)), "Not needed.", "P-lead")
+
+    left = 3 if is_planned else 4
+    assert progress.of_work(session, study, who).total == progress.main_items(session, study, who) == left
+    while isinstance(following := assignments.current(session, study, who), Assigned):
+        annotations.submit(session, who, submission(following, f"s-{following.id:08}"))
+    own_progress = progress.of_work(session, study, who)
+    assert own_progress.done == own_progress.total == left
 
 
 def test_the_study_says_how_long_an_item_is_kept(make, monkeypatch):

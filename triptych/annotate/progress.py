@@ -11,7 +11,7 @@ from sqlmodel import Session
 
 from triptych.annotate import checks, entry_test
 from triptych.annotate.checks import HIDDEN
-from triptych.annotate.reservations import own_assignments
+from triptych.annotate.reservations import own_assignments, seen_items
 from triptych.storage.models import SEEN, Assignment, Item, PlannedItem, Purpose, Study, Submission, has_value
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of
@@ -38,8 +38,9 @@ def of_work(session: Session, study: Study, who: Who) -> Progress:
     The time left is estimated from the mean of the person's active seconds, from three items on.
     """
     row = session.connection().execute(_counts(), {"study": study.id, "person": who.person_id}).one()
-    done, mean_seconds, has_plan, own_planned, attention, gold = row
-    total, rules = _item_limit(study, own_planned if has_plan else study.item_count), settings_of(study).checks
+    done, mean_seconds, has_plan, own_planned, retired, attention, gold = row
+    total = _item_limit(study, own_planned if has_plan else study.item_count - retired)
+    rules = settings_of(study).checks
     if attention or gold or rules.repeat_percent:
         total += checks.expected(rules, check_seed(study, who), total, attention, gold)
     planned, total = total, max(total, done)
@@ -50,8 +51,8 @@ def of_work(session: Session, study: Study, who: Who) -> Progress:
 def main_items(session: Session, study: Study, who: Who) -> int:
     """How many main items this person gets at most."""
     query = select(*_planned())
-    has_plan, own_planned = session.execute(query, {"study": study.id, "person": who.person_id}).one()
-    return _item_limit(study, own_planned if has_plan else study.item_count)
+    has_plan, own_planned, retired = session.execute(query, {"study": study.id, "person": who.person_id}).one()
+    return _item_limit(study, own_planned if has_plan else study.item_count - retired)
 
 
 def _item_limit(study: Study, available: int) -> int:
@@ -69,11 +70,17 @@ def _counts() -> Select[*tuple[Any, ...]]:
     return query.outerjoin(Submission, is_last).where(own_assignments(), is_done)
 
 
-def _planned() -> tuple[ColumnElement[bool], ColumnElement[int]]:
-    """Whether the study has an explicit plan, and how many of its items are this person's."""
+def _planned() -> tuple[ColumnElement[bool], ColumnElement[int], ColumnElement[int]]:
+    """Whether the study has an explicit plan, how many of its items are this person's, and how many items of the study
+    were retired before this person had them, which the plan's number leaves out.
+    """
     in_study = PlannedItem.study_id == bindparam("study")
-    own = select(func.count()).where(in_study, PlannedItem.person_id == bindparam("person"))
-    return exists().where(in_study), own.scalar_subquery()
+    is_gone = Item.retired & Item.id.not_in(seen_items().correlate(None))
+    own = select(func.count()).join_from(PlannedItem, Item, Item.id == PlannedItem.item_id)
+    own = own.where(in_study, PlannedItem.person_id == bindparam("person"), ~is_gone)
+    of_study = (Item.study_id == bindparam("study")) & has_value(Item.purpose, Purpose.main)
+    gone = select(func.count()).select_from(Item).where(of_study, is_gone)
+    return exists().where(in_study), own.scalar_subquery(), gone.scalar_subquery()
 
 
 def _items(purpose: Purpose) -> ColumnElement[int]:
