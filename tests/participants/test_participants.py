@@ -9,6 +9,7 @@ from helpers.check_items import check_item
 from helpers.present import present
 from helpers.ratings import append_scores, assigned, resubmit, set_aside, submit
 from helpers.studies import add_person, full_answers, join
+from sqlalchemy import select
 
 from triptych import clock
 from triptych.annotate import exclusions
@@ -22,7 +23,7 @@ from triptych.results.frame.upkeep import frame_of
 from triptych.results.progress import Overview, overview
 from triptych.results.quality import flags_of
 from triptych.storage.database import reading, writing
-from triptych.storage.models import Login, Role, Study
+from triptych.storage.models import Assignment, Item, Login, PlannedItem, Role, Study
 from triptych.study.check_items import add_check_items, sorted_out
 from triptych.study.design import Parts, amend
 from triptych.study.settings import changed, stored
@@ -55,6 +56,37 @@ def test_skipped_items_are_named_among_the_done_ones(engine, make_study):
         submit(session, study, people[0])
         submit(session, study, people[1])
     assert [(row.done, row.skipped, row.total) for row in seen(engine, study)[2]] == [(2, 1, 2), (1, 0, 2)]
+
+
+def test_retired_items_keep_nobody_from_being_done(engine, make_study):
+    with writing(engine) as session:
+        study, lead, (anna, _) = make_study(session)
+        here = session.get_one(Study, study.id)
+        for _ in range(3):
+            submit(session, here, anna)
+        own = session.scalars(select(Assignment.item_id).where(Assignment.submitted_at.is_not(None))).all()
+        unseen = session.scalars(select(Item.external_id).where(Item.id.not_in(own))).all()
+        rated = session.get_one(Item, own[0]).external_id
+        amend(session, here, Parts(retire=(rated, *unseen)), "Not needed.", lead.pseudonym)
+    rows = seen(engine, study)[2]
+    assert [(row.done, row.total, row.step) for row in rows] == [(3, 3, Phase.done), (0, 2, Phase.invited)]
+
+
+def test_the_plan_says_how_many_items_are_somebodys(engine, make_study):
+    """A lead read "Working, 2 of 4" of somebody who had done their whole part of the plan."""
+    with writing(engine) as session:
+        study, lead, people = make_study(session)
+        here = session.get_one(Study, study.id)
+        items = session.scalars(select(Item).order_by(Item.id)).all()
+        parts = {people[0]: items[:2], people[1]: items[1:]}
+        own = [(who.person_id, item.id) for who, part in parts.items() for item in part]
+        session.add_all(PlannedItem(study_id=here.id, person_id=who, item_id=item, rank=1) for who, item in own)
+        session.flush()
+        submit(session, here, people[0])
+        submit(session, here, people[0])
+        amend(session, here, Parts(retire=(items[3].external_id,)), "Not needed.", lead.pseudonym)
+    rows = seen(engine, study)[2]
+    assert [(row.done, row.total, row.step) for row in rows] == [(2, 2, Phase.done), (0, 2, Phase.invited)]
 
 
 def test_everybody_is_in_one_of_the_phases(engine, make_study):

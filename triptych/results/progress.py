@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sqlalchemy import select
+from sqlalchemy import case, func, select
 from sqlmodel import Session
 
 from triptych import clock
 from triptych.results.frame.counted import selected_work
 from triptych.results.frame.model import Counted, Frame
 from triptych.results.frame.upkeep import frame_of
-from triptych.storage.models import AssignmentState, Item, Membership, Person, Purpose, Role, Study, StudyState
+from triptych.storage.models import (
+    AssignmentState,
+    Item,
+    Membership,
+    Person,
+    PlannedItem,
+    Purpose,
+    Role,
+    Study,
+    StudyState,
+)
 
 PACE, MIN_PACE = timedelta(days=7), 3  # how far back the pace looks, and the annotations that it needs
 FARTHEST = timedelta(days=3650)
@@ -97,7 +108,7 @@ def overview(session: Session, study: Study, counted: Counted) -> Overview:
         minutes_left=overall.minutes_left(left),
         last_at=overall.last_at,
         done_at=_done_at(filled["assigned_at"], left),
-        annotators=_progress_rows(session, study, frame, counted),
+        annotators=_progress_rows(session, study, frame, counted, raters),
     )
 
 
@@ -111,7 +122,10 @@ def _done_at(assigned: pd.Series, left: int) -> datetime | None:
     return now + min(spent / len(recent) * left, FARTHEST)
 
 
-def _progress_rows(session: Session, study: Study, frame: Frame, counted: Counted) -> tuple[AnnotatorProgress, ...]:
+def _progress_rows(
+    session: Session, study: Study, frame: Frame, counted: Counted, items: Collection[str]
+) -> tuple[AnnotatorProgress, ...]:
+    """items: those that are not retired; of the others, only what somebody had done before is among their own."""
     members = (
         select(Person.pseudonym)
         .join(Membership, Membership.person_id == Person.id)
@@ -119,13 +133,23 @@ def _progress_rows(session: Session, study: Study, frame: Frame, counted: Counte
         .order_by(Membership.joined_at, Person.id)
     )
     tallies = _tallies(frame.work, frame.work["annotator"])
-    limit = min(study.item_count, study.settings.get("items_per_annotator") or study.item_count)
+    before = frame.work.loc[~frame.work["item"].isin(list(items)), "annotator"].value_counts()
+    planned, limit = _planned(session, study), study.settings.get("items_per_annotator") or study.item_count
     limit = 0 if study.state == StudyState.closed else limit  # no more annotations will come
     return tuple(
-        AnnotatorProgress(pseudonym, own.done, own.skipped, max(limit, own.done))
+        AnnotatorProgress(pseudonym, own.done, own.skipped, max(min(limit, available), own.done))
         for pseudonym in session.scalars(members)
         for own in [tallies.get(pseudonym, _Tally())]
+        for available in [(planned.get(pseudonym, 0) if planned else len(items)) + int(before.get(pseudonym, 0))]
     )
+
+
+def _planned(session: Session, study: Study) -> dict[str, int]:
+    """Annotator → number of their items that are not retired, in a study with an explicit plan; otherwise empty."""
+    own = select(Person.pseudonym, func.sum(case((Item.retired, 0), else_=1))).select_from(PlannedItem)
+    own = own.join(Person, Person.id == PlannedItem.person_id).join(Item, Item.id == PlannedItem.item_id)
+    rows = session.execute(own.where(PlannedItem.study_id == study.id).group_by(Person.pseudonym))
+    return {pseudonym: int(number) for pseudonym, number in rows}
 
 
 def _tallies(rows: pd.DataFrame, by: pd.Series | np.ndarray) -> dict[Any, _Tally]:
