@@ -143,13 +143,17 @@ function slider({ low, high, step, unit, low_title: lowTitle, high_title: highTi
 }
 
 /**
- * The value of a slider's scale nearest to a typed number; undefined if the text is no number.
+ * The value of a slider's scale nearest to a typed number; undefined if the text is no number, or may be one or a
+ * thousand of them, as 1,000 and 1.000 where both are on the scale.
  * @param {NumberScale} scale
  * @param {string} typed
  */
 export function typedValue({ low, high, step }, typed) {
-  const number = Number(typed.replace(",", ".").trim());
-  if (typed.trim() === "" || !Number.isFinite(number)) return undefined;
+  const text = typed.trim();
+  const number = Number(text.replace(",", "."));
+  if (text === "" || !Number.isFinite(number)) return undefined;
+  const thousands = Number(text.replace(/[.,]/, ""));
+  if (/^[+-]?[1-9]\d{0,2}[.,]\d{3}$/.test(text) && low <= thousands && thousands <= high) return undefined;
   const inside = Math.min(high, Math.max(low, number));
   return Number((low + Math.round((inside - low) / step) * step).toFixed(9));
 }

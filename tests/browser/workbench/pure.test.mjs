@@ -75,6 +75,14 @@ test("a typed number becomes the nearest value of the slider", () => {
   assert.deepEqual(["52", "53", "900", "-1", "7,5", "", "a"].map((typed) => typedValue(scale, typed)), [50, 55, 100, 0, 10, undefined, undefined]);
 });
 
+test("a typed number that may be a thousand is no answer", () => {
+  const scale = { kind: "number", low: -500000, high: 1000000, step: 1 };
+  const typed = ["250,000", "250.000", "-250,000", "+250,000", "250,5", "0,125", "900,500,000", "2500,000"];
+  const read = [undefined, undefined, undefined, undefined, 251, 0, undefined, 2500];
+  assert.deepEqual(typed.map((text) => typedValue(scale, text)), read);
+  assert.equal(typedValue({ ...scale, low: 0, high: 5, step: 0.125 }, "1,125"), 1.125, "1125 is not on this scale");
+});
+
 test("more than nine options are a list to search", () => {
   const choice = (count) => ({ kind: "choice", options: Array.from({ length: count }, (_, i) => ({ key: `o${i}`, title: `${i}` })) });
   assert.deepEqual([isPicker(choice(9)), isPicker(choice(10))], [false, true]);
