@@ -565,6 +565,7 @@ ODD = [
     ("study", "item_count", "2147483647"),
     ("study", "presentation", "'upside_down'"),
     ("study", "created_at", "'0001-01-01 00:00:00.000000'"),
+    ("study", "unblinded_at", "created_at"),  # and its log has no such event
     ("assignment", "submitted_at", "'9999-12-31 23:59:59.999999'"),
     ("assignment", "arrangement", "'upside_down'"),
     ("assignment", "active_seconds", "1e308"),

@@ -170,6 +170,9 @@ def _refuse_odd_design(session: Session, study: Study) -> None:
         raise ValueError(f"more than {MAX_SYSTEMS} systems")
     if len(rubric.criteria) > MAX_CRITERIA:
         raise ValueError(f"more than {MAX_CRITERIA} criteria")
+    unblinding = select(Event.id).where(Event.study_id == study.id, Event.kind == EventKind.unblinded)
+    if study.unblinded_at is not None and session.scalars(unblinding).first() is None:
+        raise ValueError("an unblinding that is not in the log")
     for purpose in Purpose:
         contents.stored_items(session, study, purpose)
     items = select(func.count(Item.id)).where(Item.study_id == study.id, Item.purpose == Purpose.main)
