@@ -165,9 +165,7 @@ def _refuse_odd_design(session: Session, study: Study) -> None:
             raise ValueError(f"{getattr(study, column)!r:.40} as study.{column}")
     if contents.stored_criteria(session, study) != contents.criteria_asked(rubric, study.round):
         raise ValueError("criteria or options that differ from the rubric")
-    systems = select(func.count(System.id)).where(System.study_id == study.id)
-    if (session.scalar(systems) or 0) > MAX_SYSTEMS:
-        raise ValueError(f"more than {MAX_SYSTEMS} systems")
+    _refuse_odd_systems(session, study)
     if len(rubric.criteria) > MAX_CRITERIA:
         raise ValueError(f"more than {MAX_CRITERIA} criteria")
     unblinding = select(Event.id).where(Event.study_id == study.id, Event.kind == EventKind.unblinded)
@@ -182,6 +180,15 @@ def _refuse_odd_design(session: Session, study: Study) -> None:
     last = func.max(Turn.position) != func.count() - 1
     if session.scalar(positions.group_by(Turn.item_id).having(or_(func.min(Turn.position) != 0, last))):
         raise ValueError("turns that are not numbered from 0")
+
+
+def _refuse_odd_systems(session: Session, study: Study) -> None:
+    numbered = select(func.count(), func.min(System.blind_code)).where(System.study_id == study.id)
+    systems, first = session.execute(numbered).one()
+    if systems > MAX_SYSTEMS:
+        raise ValueError(f"more than {MAX_SYSTEMS} systems")
+    if systems and first < 1:
+        raise ValueError(f"{first} as system.blind_code")
 
 
 def _refuse_odd_work(session: Session, study: Study) -> None:
