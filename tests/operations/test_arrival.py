@@ -563,6 +563,8 @@ ODD = [
     ("explanation", "words", "2147483648"),
     ("system", "blind_code", "9223372036854775000"),
     ("system", "blind_code", "0"),
+    ("reference", "accepted", "'another'"),
+    ("reference", "position", "3"),
     ("study", "item_count", "2147483647"),
     ("study", "presentation", "'upside_down'"),
     ("study", "created_at", "'0001-01-01 00:00:00.000000'"),

@@ -23,7 +23,8 @@ from triptych.formats.model import MAX_SYSTEMS
 from triptych.formats.ratings.assemble import MAX_POSITIONS
 from triptych.formats.ratings.model import LONGEST_SECONDS, YEARS
 from triptych.rubric.answers import Arrangement, MarkUnit
-from triptych.rubric.model import MAX_CRITERIA
+from triptych.rubric.model import MAX_CRITERIA, Rubric
+from triptych.rubric.scales import Choice
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Assignment,
@@ -35,7 +36,9 @@ from triptych.storage.models import (
     Item,
     Purpose,
     Rating,
+    Reference,
     Slot,
+    StoredCriterion,
     Study,
     System,
     Turn,
@@ -173,6 +176,7 @@ def _refuse_odd_design(session: Session, study: Study) -> None:
         raise ValueError("an unblinding that is not in the log")
     for purpose in Purpose:
         contents.stored_items(session, study, purpose)
+    _refuse_odd_checks(session, study, rubric)
     items = select(func.count(Item.id)).where(Item.study_id == study.id, Item.purpose == Purpose.main)
     if session.scalar(items) != study.item_count:
         raise ValueError(f"{study.item_count} as study.item_count")
@@ -189,6 +193,21 @@ def _refuse_odd_systems(session: Session, study: Study) -> None:
         raise ValueError(f"more than {MAX_SYSTEMS} systems")
     if systems and first < 1:
         raise ValueError(f"{first} as system.blind_code")
+
+
+def _refuse_odd_checks(session: Session, study: Study, rubric: Rubric) -> None:
+    """Raises ValueError for an accepted answer that is no number, or to a response that its item does not have."""
+    responses = select(func.count()).where(Candidate.item_id == Reference.item_id).scalar_subquery()
+    accepted_answers = (
+        select(StoredCriterion.key, Reference.accepted, Reference.position, responses)
+        .join(StoredCriterion, StoredCriterion.id == Reference.criterion_id)
+        .where(StoredCriterion.study_id == study.id)
+    )
+    for criterion, accepted, position, count in session.execute(accepted_answers):
+        if not isinstance(rubric.criterion(criterion).scale, Choice):
+            float(accepted)
+        if position is not None and position not in range(count):
+            raise ValueError(f"{position} as reference.position")
 
 
 def _refuse_odd_work(session: Session, study: Study) -> None:
