@@ -565,6 +565,7 @@ ODD = [
     ("system", "blind_code", "0"),
     ("reference", "accepted", "'another'"),
     ("reference", "position", "3"),
+    ("membership", "turned_away_as", "'another'"),
     ("study", "item_count", "2147483647"),
     ("study", "presentation", "'upside_down'"),
     ("study", "created_at", "'0001-01-01 00:00:00.000000'"),

@@ -17,6 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from sqlalchemy import JSON, Column, String, and_, func, or_, select, type_coerce
 from sqlmodel import Session
 
+from triptych.annotate.entry_test import FAILED
+from triptych.annotate.onboarding import SCREENED_OUT
 from triptych.annotate.outcomes import LATER, HowItEnded, how_it_ended
 from triptych.errors import ImportRefused, InvalidRubric
 from triptych.formats.model import MAX_SYSTEMS
@@ -34,6 +36,7 @@ from triptych.storage.models import (
     Explanation,
     Highlight,
     Item,
+    Membership,
     Purpose,
     Rating,
     Reference,
@@ -146,6 +149,9 @@ def refuse_unusable(session: Session, study: Study) -> None:
     """Raises one of UNUSABLE for settings, a rubric, items, work or a log that no page could show."""
     _refuse_odd_datasheet(settings_of(study).heds)
     _refuse_odd_design(session, study)
+    turned_away = select(Membership.turned_away_as).where(Membership.study_id == study.id)
+    for end in {*session.scalars(turned_away)} - {None, FAILED, SCREENED_OUT}:
+        raise ValueError(f"{end!r:.40} as membership.turned_away_as")
     _refuse_odd_work(session, study)
     logged = select(Event.kind, EventDetail.old, EventDetail.new).join(EventDetail, EventDetail.event_id == Event.id)
     for kind, old, new in session.execute(logged.where(Event.study_id == study.id)):
