@@ -236,7 +236,7 @@ def _refuse_odd_work(session: Session, study: Study) -> None:
 
 
 def _refuse_odd_positions(session: Session, study: Study) -> None:
-    """Raises ValueError for a slot that no annotation can have, or a highlight in a turn that is not there."""
+    """Raises ValueError for a slot that no annotation can have, a rating of no response, or a highlight in no turn."""
     of_study = Assignment.study_id == study.id
     systems = session.scalar(select(func.count(System.id)).where(System.study_id == study.id)) or 0
     slots = select(Slot.position).join(Assignment, Assignment.id == Slot.assignment_id).where(of_study)
@@ -244,6 +244,11 @@ def _refuse_odd_positions(session: Session, study: Study) -> None:
     position = session.scalar(slots.where(beyond).limit(1))
     if position is not None:
         raise ValueError(f"{position} as slot.position")
+    placeless = select(Rating.id).join(StoredCriterion, StoredCriterion.id == Rating.criterion_id)
+    placeless = placeless.join(Assignment, Assignment.id == Rating.assignment_id).where(of_study)
+    of_response = Rating.position.is_(None), StoredCriterion.about == "candidate"
+    if session.scalar(placeless.where(*of_response).limit(1)) is not None:
+        raise ValueError("a rating of a response without its place")
     at_slot = and_(Slot.assignment_id == Highlight.assignment_id, Slot.position == Highlight.position)
     at_turn = and_(Turn.item_id == Assignment.item_id, Turn.position == Highlight.turn)
     marks = (
