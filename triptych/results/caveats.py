@@ -284,7 +284,7 @@ def _unblinding(session: Session, study: Study, analysis: StudyAnalysis) -> Iter
         return
     # the clock may have been set back since
     unblinded = select(func.min(Event.number)).where(Event.study_id == study.id, Event.kind == EventKind.unblinded)
-    number = session.scalars(unblinded).one()
+    number = session.scalars(unblinded).one() or 0  # none: the log began later
     edited = _edited_since(session, study, number)
     came_in = select(Event.assignment_id).where(Event.study_id == study.id, Event.kind.in_(ANSWERED))
     came_in = came_in.where(Event.number > number)
