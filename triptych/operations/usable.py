@@ -147,6 +147,8 @@ def refuse_many_arrivals(session: Session) -> None:
 
 def refuse_unusable(session: Session, study: Study) -> None:
     """Raises one of UNUSABLE for settings, a rubric, items, work or a log that no page could show."""
+    if len(study.title) > lifecycle.LONGEST_TITLE:  # every page of the lead lists all titles
+        raise ValueError(f"a title of {len(study.title):,} characters")
     _refuse_odd_datasheet(settings_of(study).heds)
     _refuse_odd_design(session, study)
     turned_away = select(Membership.turned_away_as).where(Membership.study_id == study.id)
