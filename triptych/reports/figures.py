@@ -49,22 +49,14 @@ HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++", "oo", "||||", "----")
 # text in an SVG is text, so that any letter of a name is printed where the reader has a font for it
 # a file matplotlibrc in the folder where a command is typed could change what figures show, and run LaTeX
 matplotlib.rcdefaults()
-matplotlib.rcParams.update(
-    {
-        "font.family": "sans-serif",
-        "font.sans-serif": ["DejaVu Sans"],
-        "text.parse_math": False,
-        "svg.fonttype": "none",
-        "svg.hashsalt": "triptych",
-        "pdf.fonttype": 42,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.spines.left": False,
-        "axes.linewidth": 0.6,
-        "xtick.major.width": 0.6,
-        "hatch.linewidth": 0.6,
-    }
-)
+matplotlib.rc("font", family="sans-serif", **{"sans-serif": ["DejaVu Sans"]})
+matplotlib.rc("text", parse_math=False)
+matplotlib.rc("svg", fonttype="none", hashsalt="triptych")
+matplotlib.rc("pdf", fonttype=42)
+matplotlib.rc("axes", linewidth=0.6)
+matplotlib.rc("axes.spines", top=False, right=False, left=False)
+matplotlib.rc("xtick.major", width=0.6)
+matplotlib.rc("hatch", linewidth=0.6)
 
 
 @dataclass(frozen=True)
