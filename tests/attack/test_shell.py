@@ -29,7 +29,6 @@ from triptych.errors import ImportRefused, NotAllowed, NotFound
 from triptych.formats.ratings.roles import read_mapping
 from triptych.operations import earlier_head
 from triptych.privacy import erasure, withdrawal
-from triptych.reports import build
 from triptych.storage import outputs, wiping
 from triptych.storage.database import reading, writing
 from triptych.storage.unavailable import DatabaseUnavailable
@@ -584,13 +583,3 @@ def test_a_pipe_in_the_folder_holds_no_report(tmp_path):
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows deletes no folder in use")
 def test_a_report_is_made_where_the_folder_was_deleted(tmp_path):
     assert _figures_printed(tmp_path, before="pathlib.Path.cwd().rmdir()") == "{}\n"
-
-
-def test_windows_loads_nothing_from_the_folder_of_a_report(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(os, "name", "nt")
-
-    with build._in_app_folder():
-        is_left = ROOT.samefile(".")
-
-    assert is_left and tmp_path.samefile(".")

@@ -237,10 +237,10 @@ def differences(folder: Path) -> Iterator[str]:
             yield f"{place} belongs to another snapshot."
         value = written(float(row["value"]), number.style) if row["value"] else row["printed"]
         said = dict.fromkeys((row["printed"], value))
-        if list(said) != [number.printed] or bool(row["value"]) != (number.value is not None):
-            yield f"{place}: the report says {' and '.join(said)}, its files give {number.printed}."
-        elif row["style"] != number.style:
-            yield f"{place}: the report gives the style {row['style']}, its files {number.style}."
+        has_value = bool(row["value"])
+        if (*said, has_value, row["style"]) != (number.printed, number.value is not None, number.style):
+            in_files = f"{number.printed} ({number.style})"
+            yield f"{place}: the report says {' and '.join(said)} ({row['style']}), its files give {in_files}."
 
 
 def main(folder: Path) -> int:

@@ -11,8 +11,9 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import chdir, contextmanager, nullcontext
+from contextlib import chdir, suppress
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -223,30 +224,13 @@ def _snapshot(facts: Facts, scope: Counted, files: dict[str, bytes]) -> bytes:
     return (json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
 
 
-@contextmanager
-def _in_app_folder() -> Iterator[None]:
-    """Makes the app's folder the current one, except where nothing in the current one can be opened."""
-    if os.name == "nt":  # Windows opens no folder, and does not let the current one be deleted
-        with chdir(settings.app_folder()):
-            yield
-        return
-    try:
-        here = os.open(".", getattr(os, "O_PATH", os.O_RDONLY))  # its path may be deleted, or not accessible
-    except OSError:
-        yield
-        return
-    try:
-        os.chdir(settings.app_folder())
-        yield
-    finally:
-        os.fchdir(here)
-        os.close(here)
-
-
 def figures_by_criterion(analysis: StudyAnalysis, seal: str) -> dict[str, tuple[PrintedFigure, ...]]:
-    # matplotlib, which is loaded where a report is made, would open what another user placed where a command is typed
-    with nullcontext() if "matplotlib" in sys.modules else _in_app_folder():
-        from triptych.reports.figures import figures_of
+    # matplotlib would open what another user placed in the current folder, unless that was deleted or is closed to us
+    with suppress(OSError):
+        if "matplotlib" not in sys.modules and os.access(Path.cwd(), os.X_OK):
+            with chdir(settings.app_folder()):
+                import matplotlib  # noqa: F401
+    from triptych.reports.figures import figures_of
 
     return {
         result.criterion.key: tuple(
