@@ -77,7 +77,7 @@ def _figure(analysis: StudyAnalysis, result: CriterionResult, parts: Sequence[Sl
     intervals = [charts.ends_of(of, scale) for _, of in drawn]
     figure = go.Figure(charts.dots(rows, intervals, [spoken(of, result.share) for _, of in drawn]))
     charts.frame(figure, rows)
-    figure.update_layout(height=charts.FRAME + 18 + 24 * len(rows))
+    figure.update_layout(height=charts.FRAME + 18 + 24 * len(rows))  # 18 px for the title of the axis
     title = charts.title_of_means(result)
     figure.update_xaxes(range=charts.whole_scale(result), title=title, showgrid=True, zeroline=False)
     figure.update_traces(marker_size=9)

@@ -16,16 +16,15 @@ from triptych.storage.events import EventKind
 from triptych.storage.models import FINISHED, Assignment, AssignmentState, Event, Kind, Person, Study, Submission
 from triptych.study import design
 from triptych.study.annotator_groups import RATED
-from triptych.study.settings import Pay, settings_of
+from triptych.study.settings import settings_of
 
 HANDED_IN = (*RATED, EventKind.annotation_edited, EventKind.ignored, EventKind.skipped)
 
 
 def pay_due(session: Session, study: Study) -> dict[str, dict[str, Decimal]]:
     """Pseudonym → currency → amount, for people with any pay due; there is none for a judge model."""
-    amended = [amendment for amendment in design.amendments(session, study) if "pay" in amendment.before]
-    pays = [Pay.model_validate(amendment.before["pay"] or {}) for amendment in amended] + [settings_of(study).pay]
-    times = [amendment.at for amendment in amended]
+    earlier = design.earlier_pays(session, study)
+    pays, times = [pay for _, pay in earlier] + [settings_of(study).pay], [at for at, _ in earlier]
     paid = (Assignment.study_id == study.id) & Assignment.purpose.in_(WORK)
     # that a deleted item was skipped is in the log only
     last = select(Event.kind).where(Event.assignment_id == Assignment.id, Event.kind.in_(HANDED_IN))

@@ -77,9 +77,8 @@ class PayMeter:
 
 def was_changed(session: Session, study: Study) -> bool:
     """Whether the pay for an item was another one earlier in the open study."""
-    amended = [amendment.before for amendment in design.amendments(session, study) if "pay" in amendment.before]
-    now, earlier = settings_of(study).pay, [Pay.model_validate(before["pay"] or {}) for before in amended]
-    return any((pay.per_item, pay.currency) != (now.per_item, now.currency) for pay in earlier)
+    now, earlier = settings_of(study).pay, design.earlier_pays(session, study)
+    return any((pay.per_item, pay.currency) != (now.per_item, now.currency) for _, pay in earlier)
 
 
 def meter_of(pay: Pay, frame: Frame, kinds: Collection[str]) -> PayMeter | Undefined:

@@ -40,7 +40,7 @@ from triptych.storage.models import (
 from triptych.storage.models import StudyState as State
 from triptych.study import contents, copies, lifecycle
 from triptych.study.check_items import add_check_items, sorted_out
-from triptych.study.settings import changed, settings_of, stored
+from triptych.study.settings import Pay, changed, settings_of, stored
 
 # recorded in the log with the parts that an amendment changed
 SEALS = ("design_hash", "systems_seal", "systems_hash", "reason")
@@ -395,6 +395,12 @@ def amendments(session: Session, study: Study) -> list[Amendment]:
         query.where(Event.study_id == study.id, Event.kind == EventKind.design_amended).order_by(Event.number)
     )
     return [_amendment(at, who, old or {}, new or {}) for at, who, old, new in rows]
+
+
+def earlier_pays(session: Session, study: Study) -> list[tuple[datetime, Pay]]:
+    """The pay before each amendment of it, with the time of that, oldest first."""
+    amended = [amendment for amendment in amendments(session, study) if "pay" in amendment.before]
+    return [(amendment.at, Pay.model_validate(amendment.before["pay"] or {})) for amendment in amended]
 
 
 def _amendment(at: datetime, who: str, old: dict[str, Any], new: dict[str, Any]) -> Amendment:
