@@ -56,7 +56,7 @@ def slices_section(analysis: StudyAnalysis, slug: str) -> None:
 
 
 def _verdict(analysis: StudyAnalysis, part: Slice) -> str:
-    is_tested = any(contrast.p_here is not None for contrast in part.contrasts)
+    is_tested = any(contrast.is_tested for contrast in part.contrasts)
     words = summary(analysis, part.contrasts) if is_tested or analysis.untested else "Not compared"
     return f"{part.value} ({counted(part.items, 'item')}): {words}. {caution(part.contrasts)}".rstrip()
 

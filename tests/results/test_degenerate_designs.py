@@ -96,6 +96,27 @@ def test_a_verdict_rounds_differences_as_tables_do(seed):
     assert f"by {written(present(contrast.difference).mean, 'number')}" in sized(each, contrast)
 
 
+@pytest.mark.parametrize("systems", [2, 3, 6])
+def test_a_test_over_annotators_alone_is_reported(systems):
+    """Each item has the same mean difference, so only the test for annotators like these is defined."""
+    rows = [
+        {
+            "item": f"item-{item}",
+            "annotator": f"P-{who}",
+            "system": system + 1,
+            "criterion": "c1",
+            "value": float(1 + system + system % 2 * ((who + item) % 6 < 2)),
+        }
+        for item, who, system in np.ndindex(3, 6, systems)
+    ]
+    each = analysis(make_frame(likert_rubric(), rows))
+    assert {contrast.p_here for contrast in each.contrasts} == {None}
+    clear = [contrast for contrast in each.contrasts if contrast.clear]
+    assert clear
+    assert sized(each, max(clear, key=lambda contrast: contrast.distance)) in verdict(each, "c1")
+    assert "No interval" not in first_verdict(each).headline
+
+
 def test_equal_means_are_equal_in_words():
     """0.1 + 0.2 + 0.3 is more than 0.3 + 0.2 + 0.1."""
     rows = [

@@ -268,7 +268,7 @@ def statistics(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
             "Whether systems are practically equal, within a margin set before launch, was tested by two one-sided "
             "tests (Schuirmann 1987) with the same errors, separately for each pair."
         )
-    yield from _collection(analysis, book)
+    yield from _collection(analysis)
     yield from _groups(analysis, book)
     yield from _models(analysis)
     yield from _judges(analysis, book)
@@ -281,10 +281,10 @@ def statistics(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     yield analysis.scope.sentence
 
 
-def _collection(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
+def _collection(analysis: StudyAnalysis) -> Iterator[str]:
     """The share of the plan that was collected; if there are tests, also the bound for a clear p until the end."""
     numbers = analysis.collection
-    tested = not numbers.bound or book.defined("contrasts", "p these annotators")
+    tested = not numbers.bound or any(contrast.is_tested for contrast in analysis.contrasts)
     words = numbers.sentence if tested else numbers.sentence.replace(bound_in_words(numbers.bound), "")
     if words := " ".join(words.split()):
         yield words

@@ -188,7 +188,7 @@ def _left_out(analysis: StudyAnalysis, decisive: bool) -> Iterator[Finding]:
     people = counted(int(excluded["annotator"].nunique()), "excluded annotator")
     verbs = ("counts here", "is left out") if len(excluded) == 1 else ("count here", "are left out")
     counts = verbs[not analysis.scope.with_excluded]
-    has_tests = any(contrast.p_here is not None for contrast in analysis.contrasts)
+    has_tests = any(contrast.is_tested for contrast in analysis.contrasts)
     changes = "; this changes no conclusion about systems" if has_tests and not decisive else ""
     sentence = f"{counted(len(excluded), 'annotation')} of {people} {counts}{changes}."
     weight = 64 if len(excluded) > LARGE_SHARE * len(work) else 38

@@ -61,7 +61,7 @@ def verdict(analysis: StudyAnalysis, criterion: str) -> str:
         return ""
     if analysis.untested:
         return analysis.untested
-    tested = [contrast for contrast in contrasts if contrast.p_here is not None]
+    tested = [contrast for contrast in contrasts if contrast.is_tested]
     if not tested:
         return _why_untested(contrasts[0])
     clear = clear_of(contrasts)
@@ -92,7 +92,7 @@ def between_groups(analysis: StudyAnalysis, criterion: str) -> str:
         return ""
     if analysis.untested:
         return analysis.untested
-    tests = [of for of in between if of.p_here is not None]
+    tests = [of for of in between if of.is_tested]
     if not tests:
         return f"Groups cannot be compared. {_why_untested(between[0])}"
     clear = clear_of(tests)
@@ -171,7 +171,7 @@ def speaks_for_others(contrasts: Iterable[TestedDifference]) -> bool:
 
 def caution(contrasts: Collection[TestedDifference]) -> str:
     """A sentence if all tests apply to their own annotators only, since these are too few; else empty."""
-    has_tests = any(contrast.p_here is not None for contrast in contrasts)
+    has_tests = any(contrast.is_tested for contrast in contrasts)
     return f"This {APPLIES_HERE}" if has_tests and not speaks_for_others(contrasts) else ""
 
 
@@ -254,7 +254,7 @@ def summary(analysis: StudyAnalysis, contrasts: Sequence[Contrast]) -> str:
 
 def tested_systems(contrasts: Iterable[Contrast]) -> list[int]:
     """The systems that a test compares with another one, in order of their codes."""
-    return sorted({code for of in contrasts if of.p_here is not None for code in (of.system, of.baseline)})
+    return sorted({code for of in contrasts if of.is_tested for code in (of.system, of.baseline)})
 
 
 def not_compared(analysis: StudyAnalysis, contrasts: Iterable[Contrast]) -> str:
@@ -268,7 +268,7 @@ def not_compared(analysis: StudyAnalysis, contrasts: Iterable[Contrast]) -> str:
 
 def tested_only(contrasts: Iterable[Contrast]) -> str:
     """Which systems a sentence about all pairs covers, if some pairs have no test."""
-    return " that can be compared" if any(contrast.p_here is None for contrast in contrasts) else ""
+    return " that can be compared" if not all(contrast.is_tested for contrast in contrasts) else ""
 
 
 def names_of(analysis: StudyAnalysis, systems: Iterable[int]) -> str:

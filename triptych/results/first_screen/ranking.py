@@ -84,7 +84,7 @@ def first_verdict(analysis: StudyAnalysis) -> FirstVerdict:
         return FirstVerdict(f"{_quoted(result.criterion.title)}: {standing(analysis, result)}")
     if analysis.untested:
         return FirstVerdict(analysis.untested, f"{_quoted(result.criterion.title)}: {standing(analysis, result)}")
-    if all(contrast.p_here is None for contrast in contrasts):
+    if not any(contrast.is_tested for contrast in contrasts):
         return FirstVerdict(f"{_quoted(analysis.title(key))}: {sentence_of(analysis, key)}", standing(analysis, result))
     interim = "Interim: " if analysis.collection.interim else ""
     clear = largest_first(clear_of(contrasts))

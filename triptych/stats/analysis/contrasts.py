@@ -104,6 +104,11 @@ class TestedDifference:
         return self.holm_here if self.p is None else self.holm
 
     @property
+    def is_tested(self) -> bool:
+        """Whether there is a test: for annotators like these, for these, or both."""
+        return self.p_holm is not None
+
+    @property
     def distance(self) -> float:
         """Size of the difference; 0 where nothing is known."""
         return 0.0 if isinstance(self.difference, Undefined) else abs(self.difference.mean)
