@@ -117,6 +117,30 @@ def test_a_test_over_annotators_alone_is_reported(systems):
     assert "No interval" not in first_verdict(each).headline
 
 
+@pytest.mark.parametrize("settings", [StudySettings(), SOLO])
+def test_no_difference_is_larger_than_the_scale(settings):
+    """System 1 is 3 points above System 2 in some items, and that as far above System 3 in others."""
+    random = np.random.default_rng(3)
+    rows = [
+        {
+            "item": f"item-{item}",
+            "annotator": f"P-{who}",
+            "system": system + item % 2,
+            "criterion": "c1",
+            "value": float(np.clip(8 - 3 * system + random.integers(-1, 2), 1, 5)),
+        }
+        for item, who, system in np.ndindex(40, 6, 3)
+        if system
+    ]
+    each = analysis(make_frame(likert_rubric(points=5), rows, settings=settings))
+    for of in (*each.contrasts, *each.group_differences):
+        difference, widest = of.difference, 4 * (2 if getattr(of, "other", "") else 1)
+        for interval in (difference.these, difference.alike):
+            low, high = (interval.mean if end is None else end for end in (interval.low, interval.high))
+            assert -widest <= low <= interval.mean == difference.mean <= high <= widest
+    assert "System 1 is higher than System 3 by 4.00 (4.00 to 4.00)" in verdict(each, "c1")
+
+
 def test_equal_means_are_equal_in_words():
     """0.1 + 0.2 + 0.3 is more than 0.3 + 0.2 + 0.1."""
     rows = [

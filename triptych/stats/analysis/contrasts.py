@@ -219,14 +219,23 @@ def contrasts(
 
 
 def _difference(ratings: ComparedRatings, system: int, baseline: int) -> Difference | Undefined:
-    """The difference, with intervals cut at the largest difference that the scale allows."""
+    """The difference and its intervals, cut at the largest difference that the scale allows."""
     if isinstance(ratings.effects, Undefined):
         return ratings.effects
     difference = or_undefined(ratings.effects.difference, system, baseline)
     if isinstance(difference, Undefined):
         return difference
-    ends = (-ratings.widest, ratings.widest)
-    return replace(difference, these=cut(ends, difference.these), alike=cut(ends, difference.alike))
+    return cut_difference(ratings.widest, difference)
+
+
+def cut_difference(widest: float, difference: Difference) -> Difference:
+    """The difference and its intervals, truncated at the largest possible one.
+
+    Least squares add differences up: if A is 3 points above B in some items and B 3 above C in others, A is 6 above C.
+    """
+    ends, mean = (-widest, widest), min(max(difference.mean, -widest), widest)
+    these, alike = (replace(cut(ends, each), mean=mean) for each in (difference.these, difference.alike))
+    return replace(difference, mean=mean, these=these, alike=alike)
 
 
 def tested(family: Sequence[T]) -> Iterator[T]:

@@ -13,7 +13,7 @@ from ..columns import Label
 from ..crossed import CrossedEffects
 from ..undefined import Undefined, or_undefined
 from .collection import CLEAR
-from .contrasts import ComparedRatings, TestedDifference, tested
+from .contrasts import ComparedRatings, TestedDifference, cut_difference, tested
 from .ratings import Ratings
 from .systems import Agreement, agreement_of
 
@@ -88,7 +88,7 @@ def group_differences(
     inside: list[GroupDifference] = []
     between: list[GroupDifference] = []
     for ratings in every:
-        fit = _fit_by_group(ratings, names, groups)
+        fit, (low, high) = _fit_by_group(ratings, names, groups), ratings.variable.ends
         for earlier, later in combinations(systems, 2):
             of = GroupDifference(
                 criterion=ratings.variable.key,
@@ -99,8 +99,9 @@ def group_differences(
                 bound=bound,
                 group="",
             )
-            inside += [_estimated(replace(of, group=group), fit) for group in named]
-            between += [_estimated(replace(of, group=one, other=two), fit) for one, two in combinations(named, 2)]
+            inside += [_estimated(replace(of, group=group), fit, high - low) for group in named]
+            pairs = [replace(of, group=one, other=two) for one, two in combinations(named, 2)]
+            between += [_estimated(pair, fit, 2 * (high - low)) for pair in pairs]
     return (*tested(inside), *tested(between))
 
 
@@ -124,15 +125,14 @@ def _labels(groups: np.ndarray, codes: np.ndarray) -> np.ndarray:
     return labels
 
 
-def _estimated(difference: GroupDifference, fit: CrossedEffects | Undefined) -> GroupDifference:
+def _estimated(difference: GroupDifference, fit: CrossedEffects | Undefined, widest: float) -> GroupDifference:
     if isinstance(fit, Undefined):
         return replace(difference, difference=fit)
     pair, other = (
         ((group, difference.system), (group, difference.baseline)) for group in (difference.group, difference.other)
     )
-    if difference.other:
-        return replace(difference, difference=or_undefined(fit.between, pair, other))
-    return replace(difference, difference=or_undefined(fit.difference, *pair))
+    of = or_undefined(fit.between, pair, other) if difference.other else or_undefined(fit.difference, *pair)
+    return replace(difference, difference=of if isinstance(of, Undefined) else cut_difference(widest, of))
 
 
 def hints(
