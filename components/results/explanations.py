@@ -16,7 +16,7 @@ from triptych.results import texts
 from triptych.results.frame.table import Filters, Page, ratings_table
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.model import HighlightLabel
-from triptych.rubric.scales import Choice
+from triptych.rubric.scales import Choice, as_typed
 from triptych.stats.numbers import counted
 from triptych.stats.spans import SpanAgreement
 from triptych.stats.undefined import Undefined
@@ -82,7 +82,7 @@ def _options(analysis: StudyAnalysis, criterion: str) -> dict[str, str]:
     if isinstance(scale, Choice):
         return {option.title: option.title for option in scale.options}
     points = getattr(scale, "points", ())
-    return {f"{point.value:g}": f"{point.value:g} {point.title}".strip() for point in points}
+    return {as_typed(point.value): f"{as_typed(point.value)} {point.title}".strip() for point in points}
 
 
 def highlights(

@@ -16,7 +16,7 @@ from components.shell.words import NONE, moment, percent, read_aloud
 from triptych.annotate.comments import LONGEST_COMMENT, Thread
 from triptych.results.adjudication import FinalAgreement, FinalValue
 from triptych.results.item_review import UNSCORED, FinalQuestion, GivenValue, Look, ReviewLine
-from triptych.rubric.scales import Best, Choice, Likert, NumberScale, Scale
+from triptych.rubric.scales import Best, Choice, Likert, NumberScale, Scale, as_typed
 from triptych.stats.numbers import counted
 
 MAX_LINES = 2000
@@ -358,7 +358,7 @@ def _ask(question: FinalQuestion, before: Any, key: str) -> Any:
     named: Any = {"label": read_aloud(label), "label_visibility": "collapsed", "key": key}
     nothing = NONE
     if question.is_disputed:
-        nothing = "choose" if question.median is None else f"choose, median {question.median:g}"
+        nothing = "choose" if question.median is None else f"choose, median {as_typed(question.median)}"
     scale = question.criterion.scale
     if isinstance(scale, NumberScale) and scale.steps > MAX_LISTED_STEPS:
         step = float(scale.step)  # a rubric that states none has the whole number 1, which the box refuses
@@ -375,10 +375,10 @@ def _options(scale: Scale) -> dict[Any, str]:
     if isinstance(scale, Choice):
         return {option.key: option.title for option in scale.options}
     if isinstance(scale, Likert):
-        return {point.value: f"{point.value:g} {point.title or ''}".strip() for point in scale.points}
+        return {point.value: f"{as_typed(point.value)} {point.title or ''}".strip() for point in scale.points}
     if isinstance(scale, Best):
         return {1.0: "best, or one of the best", 0.0: "not best"}
-    return {value: f"{value:g}" for value in scale.values}
+    return {value: as_typed(value) for value in scale.values}
 
 
 def agreement_with_final(shares: Sequence[FinalAgreement]) -> None:

@@ -13,6 +13,7 @@ from components.shell.words import NONE
 from triptych.annotate.logged import LoggedHighlight, LoggedRating
 from triptych.operations.verify import Verdict
 from triptych.rubric.answers import place_in_words
+from triptych.rubric.scales import as_typed
 from triptych.stats.numbers import counted
 from triptych.storage.events import UNREADABLE, Entry, EventFilters
 
@@ -121,7 +122,7 @@ def _ratings(rows: list[Any]) -> dict[str, str]:
     for rating in (LoggedRating(*row) for row in rows):
         place = f"{rating.criterion}, {place_in_words(rating.position)}"
         chosen = MISSING if rating.missing and rating.option is None else rating.option
-        cells[place] = str(chosen) if rating.number is None else f"{rating.number:g}"
+        cells[place] = str(chosen) if rating.number is None else as_typed(rating.number)
         if rating.reasons or rating.text:
             cells[f"{place}: explanation"] = " · ".join([*rating.reasons, *([rating.text] if rating.text else [])])
     return cells

@@ -19,7 +19,7 @@ from triptych.formats.model import ItemDraft, ItemFile
 from triptych.results.frame.upkeep import frame_of
 from triptych.storage import events
 from triptych.storage.database import writing
-from triptych.storage.models import Assignment, Item, Purpose, Slot, StudyState
+from triptych.storage.models import Assignment, Item, Purpose, Reference, Slot, StudyState
 from triptych.study import design, lifecycle
 from triptych.study.check_items import add_check_items, sorted_out
 from triptych.study.design import Parts
@@ -27,6 +27,7 @@ from triptych.study.settings import Checks, StudySettings, stored
 
 ATTENTION = range(1000, 1040)
 GOLD = range(2000, 2040)
+BEGIN = "{key: wide, title: Wide, summary: One question., instructions: Answer., "
 
 
 def sequence(rules: Checks, seed: str, total: int, attention=ATTENTION, gold=GOLD) -> list[Shown]:
@@ -180,6 +181,25 @@ def checked(module_engine):
         yield make
         session.rollback()
         session.info.clear()  # what was recorded is not to be written either
+
+
+def test_a_reference_keeps_all_its_digits(module_engine):
+    """1234567 was stored as 1.23457e+06, so the answer that an attention item asks for was wrong."""
+    scale = "{kind: number, low: 0, high: 10000000}"
+    rubric = f"{BEGIN}criteria: [{{key: price, title: Price, definition: In cents., scale: {scale}}}]}}"
+    with writing(module_engine) as session:
+        study = lifecycle.create_study(session, lifecycle.StudyPlan("Wide"), rubric, draft_items(1), "lead")
+        drafts = sorted_out([check_item(1, "attention", "price = 1234567 (as told)")])[1]
+        add_check_items(session, study, drafts, "lead")
+        items = Item.study_id == study.id, Item.purpose == Purpose.attention
+        accepted = set(
+            session.scalars(select(Reference.accepted).join(Item, Item.id == Reference.item_id).where(*items))
+        )
+        assert {verdict(1234567.0, reference, 0) for reference in accepted} == {"same"}
+        rubric_read = lifecycle.design_of(session, study).rubric
+        assert checks.in_words(rubric_read, "price", accepted.pop()) == "1234567"
+        session.rollback()
+        session.info.clear()
 
 
 def some_checks() -> list[ItemDraft]:

@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, select
 from sqlmodel import Session
 
 from triptych.rubric.model import Rubric
-from triptych.rubric.scales import Choice, Likert
+from triptych.rubric.scales import Choice, Likert, as_typed
 from triptych.storage.answers import select_answers
 from triptych.storage.models import (
     Assignment,
@@ -179,7 +179,7 @@ def in_words(rubric: Rubric, criterion: str, value: float | str | None) -> str:
     title = ""
     if isinstance(scale, Likert):
         title = next((point.title for point in scale.points if point.value == float(value)), "")
-    return f"{float(value):g}" + (f" – {title}" if title else "")
+    return as_typed(float(value)) + (f" – {title}" if title else "")
 
 
 @dataclass(frozen=True, slots=True)

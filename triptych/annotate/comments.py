@@ -23,6 +23,7 @@ from triptych.languages.language import _
 from triptych.people import roster
 from triptych.people.membership import HAS_LEFT, locked_membership
 from triptych.rubric.answers import letter
+from triptych.rubric.scales import as_typed
 from triptych.storage import events
 from triptych.storage.answers import select_answers
 from triptych.storage.events import EventKind
@@ -224,7 +225,7 @@ def _ratings_of(session: Session, work: Assignment) -> list[GivenRating]:
         .order_by(StoredCriterion.position, Rating.position)
     )
     return [
-        GivenRating("" if place is None else letter(place), title, option if number is None else f"{number:g}")
+        GivenRating("" if place is None else letter(place), title, option if number is None else as_typed(number))
         for place, title, number, option in session.execute(answers)
         if number is not None or option is not None
     ]

@@ -37,6 +37,7 @@ from triptych.reports.numbers import HEADER, Book
 from triptych.results.caveats import caveats
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.warnings import Finding
+from triptych.rubric.scales import as_typed
 from triptych.stats.analysis.statistics import Number
 from triptych.stats.numbers import counted
 from triptych.storage import events
@@ -295,4 +296,4 @@ def _ratings(works: Sequence[FinishedAnnotation], titles: Mapping[str, str]) -> 
 
 
 def _value(number: float | None, option: str | None) -> str:
-    return option or ("" if number is None else f"{number:g}")
+    return option or ("" if number is None else as_typed(number))

@@ -20,6 +20,7 @@ from triptych.formats.layout import ID_NAMES, NUMBERED, is_header, is_known, kno
 from triptych.formats.model import Findings, Json, JsonObject, Record, Source
 from triptych.formats.tables import restored
 from triptych.formats.values import NumberText, json_in, kind_of
+from triptych.rubric.scales import as_typed
 from triptych.storage.models import Purpose
 
 RATED_TOO = (
@@ -181,7 +182,7 @@ def _is_range(value: Json) -> bool:
 
 def _between(ends: Sequence[str]) -> dict[str, str]:
     low, high = map(float, ends)
-    return {"accepted": f"{(low + high) / 2:g}", "close": f"{abs(high - low) / 2:g}"}
+    return {"accepted": as_typed((low + high) / 2), "close": as_typed(abs(high - low) / 2)}
 
 
 def _check(purpose: str, expected: list[dict[str, str]], reason: Json, findings: Findings) -> JsonObject:

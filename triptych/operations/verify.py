@@ -39,6 +39,7 @@ from triptych.operations import frozen, sealed
 from triptych.operations.fold import fold
 from triptych.operations.folded import FoldedAnswer, FoldedStudy, FoldedWork, hidden_mark
 from triptych.rubric.answers import letter, place_in_words
+from triptych.rubric.scales import as_typed
 from triptych.stats.numbers import counted
 from triptych.storage import events, foreign_parts, sqlite_files
 from triptych.storage.events import BrokenChain
@@ -411,7 +412,7 @@ def _of_answer(name: str, old: FoldedAnswer, new: FoldedAnswer) -> Iterator[str]
 
 
 def _spoken(value: Any) -> str:
-    return "empty" if value is None else f"{value:g}" if isinstance(value, float) else f"{value}"
+    return "empty" if value is None else as_typed(value) if isinstance(value, float) else f"{value}"
 
 
 # Derived columns

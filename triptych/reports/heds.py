@@ -17,7 +17,7 @@ from triptych.reports.numbers import Book
 from triptych.results.pay import rate_of
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.model import Criterion
-from triptych.rubric.scales import Best, Choice, Likert, NumberScale, shown
+from triptych.rubric.scales import Best, Choice, Likert, NumberScale, as_typed, shown
 from triptych.stats.diagnostics import FlaggedRate
 from triptych.stats.numbers import counted
 from triptych.stats.undefined import Undefined
@@ -223,7 +223,7 @@ def _scale(criterion: Criterion) -> tuple[str, str]:
     """Size, and values with their names."""
     match criterion.scale:
         case Likert(points=points):
-            named = (f"{point.value:g}" + (f": {point.title}" if point.title else "") for point in points)
+            named = (as_typed(point.value) + (f": {point.title}" if point.title else "") for point in points)
             return str(len(points)), "; ".join(named)
         case Choice(options=options):
             return str(len(options)), "; ".join(option.title for option in options)

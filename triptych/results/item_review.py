@@ -22,7 +22,7 @@ from triptych.results.frame.highlights import HighlightedCandidate, HighlightedI
 from triptych.results.frame.loading import GIVEN_STATE, membership_of
 from triptych.results.frame.model import Counted, Frame
 from triptych.rubric.model import Criterion, Rubric
-from triptych.rubric.scales import Best, Choice
+from triptych.rubric.scales import Best, Choice, as_typed
 from triptych.storage.models import (
     SEEN,
     Assignment,
@@ -312,7 +312,7 @@ def spoken(rubric: Rubric, key: str, value: float | str | None) -> str:
         return next((option.title for option in scale.options if option.key == value), str(value))
     if isinstance(scale, Best):
         return "best" if value else "not best"
-    return f"{value:g}"
+    return as_typed(float(value))
 
 
 def _explained(frame: Frame, rows: pd.DataFrame, names: dict[int, str]) -> Iterator[ExplainedRating]:

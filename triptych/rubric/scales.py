@@ -46,8 +46,13 @@ def once(noun: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+def as_typed(number: float) -> str:
+    """A number of a scale as people type it, with all its digits."""
+    return f"{number:.15g}"
+
+
 def shown(values: Iterable[object]) -> str:
-    return ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in values)
+    return ", ".join(as_typed(value) if isinstance(value, float) else str(value) for value in values)
 
 
 class Level(StrEnum):
@@ -227,7 +232,8 @@ class NumberScale(ScaleKind):
         number = as_number(value)
         steps = (number - self.low) / self.step
         if not self.low <= number <= self.high or not is_whole(steps):
-            raise InvalidAnnotation(f"{value!r} is not on the scale {self.low:g} to {self.high:g}, step {self.step:g}.")
+            low, high, step = map(as_typed, (self.low, self.high, self.step))
+            raise InvalidAnnotation(f"{value!r} is not on the scale {low} to {high}, step {step}.")
         return self.after(round(steps))
 
 

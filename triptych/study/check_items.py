@@ -18,7 +18,7 @@ from triptych.formats.model import ItemDraft
 from triptych.formats.values import typed_number
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import Rubric
-from triptych.rubric.scales import Choice
+from triptych.rubric.scales import Choice, as_typed
 from triptych.storage import events
 from triptych.storage.events import EventKind
 from triptych.storage.models import CHECK_PURPOSES, Item, Purpose, RubricText, Study
@@ -166,5 +166,5 @@ def _on_scale(scale: Any, reference: Expected) -> str:
     if scale.kind == "best":
         if number not in (0, 1):
             raise InvalidAnnotation("For the best response the reference is 1 (chosen) or 0 (not chosen).")
-        return f"{number:g}"
-    return f"{scale.check(number):g}"
+        return as_typed(number)
+    return as_typed(scale.check(number))

@@ -18,7 +18,7 @@ from triptych.formats.values import typed_number
 from triptych.languages.language import _, message
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import Criterion, Rubric
-from triptych.rubric.scales import Ask, Best, Choice, Likert, NumberScale, Scale, Value, shown
+from triptych.rubric.scales import Ask, Best, Choice, Likert, NumberScale, Scale, Value, as_typed, shown
 
 About = Literal["candidate", "item"]
 KEY, NUMBER, CONTEXT, LETTER, TEXT = "key", "number", "context", "letter", "text"
@@ -154,7 +154,7 @@ def _choices(scale: Scale, letters: str) -> Iterator[str | float]:
 
 def label(value: float, title: str) -> str:
     """A point in the drop-down list: `4 – Highly relevant`."""
-    return f"{value:g} – {title}" if title else f"{value:g}"
+    return f"{as_typed(value)} – {title}" if title else as_typed(value)
 
 
 def folded(text: str) -> str:
@@ -213,7 +213,8 @@ def right_for(scale: Scale, letters: str) -> str:
     if isinstance(scale, Choice):
         return shown(option.title for option in scale.options)
     if isinstance(scale, NumberScale):
-        return f"a number from {scale.low:g} to {scale.high:g}, in steps of {scale.step:g}"
+        low, high, step = map(as_typed, (scale.low, scale.high, scale.step))
+        return f"a number from {low} to {high}, in steps of {step}"
     none = f", or {_(NONE_OF_THEM)}" if scale.none_option else ""
     return f"the best response, or several: {shown(letters)}{none}"
 

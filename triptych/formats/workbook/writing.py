@@ -41,7 +41,7 @@ from triptych.formats.workbook.columns import (
 from triptych.languages import language
 from triptych.languages.language import _, message
 from triptych.rubric.model import Criterion, Rubric, WorkedExample
-from triptych.rubric.scales import Choice, Likert, NumberScale
+from triptych.rubric.scales import Choice, Likert, NumberScale, as_typed
 
 MARK = "triptych workbook 1"
 TOKEN = "token"  # noqa: S105 (a name)
@@ -220,7 +220,7 @@ def _validate(sheet: Worksheet, hidden: Worksheet, column: Column, place: int, l
         check = DataValidation("list", formula1=_listed(hidden, column.choices), allow_blank=True)
     elif column.limits is not None:
         low, high = column.limits
-        check = DataValidation("decimal", "between", f"{low:g}", f"{high:g}", allow_blank=True)
+        check = DataValidation("decimal", "between", as_typed(low), as_typed(high), allow_blank=True)
     else:
         check = DataValidation(allow_blank=True)
     check.showErrorMessage = column.strict and check.type is not None
@@ -317,8 +317,8 @@ def _definitions(criterion: Criterion) -> Iterator[tuple[str, str]]:
         yield from ((option.title, option.definition or "–") for option in scale.options)
     elif isinstance(scale, NumberScale):
         ends = ((scale.low, scale.low_title), (scale.high, scale.high_title))
-        low, high = (f"{end:g} {title}".strip() for end, title in ends)
-        values = {"unit": scale.unit, "low": low, "high": high, "step": f"{scale.step:g}"}
+        low, high = (f"{as_typed(end)} {title}".strip() for end, title in ends)
+        values = {"unit": scale.unit, "low": low, "high": high, "step": as_typed(scale.step)}
         text = _("A number {unit} from {low} to {high}, in steps of {step}.", **values)
         yield _("Scale"), text.replace("  ", " ")
     else:

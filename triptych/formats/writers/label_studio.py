@@ -19,7 +19,7 @@ from triptych.formats.writers import task
 from triptych.formats.writers.model import ExportOptions, File, Finished, FinishedAnnotation, FinishedItem
 from triptych.formats.writers.task import Control, ControlAnswer
 from triptych.formats.writers.writing import json_list_file, text_file
-from triptych.rubric.scales import Choice, Likert, NumberScale, Scale
+from triptych.rubric.scales import Choice, Likert, NumberScale, Scale, as_typed
 
 MAX_STARS = 10
 PEOPLE = (
@@ -71,7 +71,7 @@ def _controls(block: Xml.Element, question: Control) -> None:
     elif stars := _stars(question):
         Xml.SubElement(block, "Rating", name=question.named(), toName=about, maxRating=str(stars))
     else:
-        low, high, step = (f"{number:g}" for number in _range(scale))
+        low, high, step = map(as_typed, _range(scale))
         Xml.SubElement(
             block, "Number", {"name": question.named(), "toName": about, "min": low, "max": high, "step": step}
         )

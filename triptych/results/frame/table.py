@@ -10,7 +10,7 @@ import pandas as pd
 
 from triptych.results.frame.model import ABOUT_ITEM, Frame
 from triptych.rubric.answers import letter
-from triptych.rubric.scales import Choice
+from triptych.rubric.scales import Choice, as_typed
 from triptych.storage.models import AssignmentState
 
 MARKS = ("missing", "surplus", "excluded", "after unblinding", "explained")
@@ -140,13 +140,13 @@ def _written_values(frame: Frame, rows: pd.DataFrame) -> list[str]:
     titles = _titles_of_options(frame)
     columns = (rows["criterion"].astype(object), rows["value"], rows["option"].astype(object))
     answers = zip(*columns, strict=True)
-    return [f"{value:g}" if value == value else titles.get((key, option), "") for key, value, option in answers]
+    return [as_typed(value) if value == value else titles.get((key, option), "") for key, value, option in answers]
 
 
 def values_in(frame: Frame) -> list[str]:
     """Every value that occurs, as written in the list: numbers first."""
     distinct = frame.ratings[["criterion", "value", "option"]].drop_duplicates()
-    numbers = [f"{number:g}" for number in sorted(distinct["value"].dropna().unique())]
+    numbers = [as_typed(number) for number in sorted(distinct["value"].dropna().unique())]
     titles = sorted({*_written_values(frame, distinct[distinct["value"].isna()])} - {""})
     return list(dict.fromkeys([*numbers, *titles]))
 
@@ -159,7 +159,7 @@ def _passing(frame: Frame, filters: Filters) -> pd.Series:
         if values:
             passing &= rows[name].isin(values)
     if filters.values:
-        numbers = [number for number in rows["value"].dropna().unique() if f"{number:g}" in filters.values]
+        numbers = [number for number in rows["value"].dropna().unique() if as_typed(number) in filters.values]
         answers = pd.Series(False, index=rows.index)
         for (key, option), title in _titles_of_options(frame).items():
             if title in filters.values:
