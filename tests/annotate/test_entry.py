@@ -1,5 +1,6 @@
 """The way in: consent, instructions, training, entry test, work; no step is left out and no answer shown early."""
 
+from dataclasses import replace
 from datetime import timedelta
 from types import SimpleNamespace
 
@@ -24,10 +25,11 @@ from triptych.annotate import (
     reservations,
 )
 from triptych.annotate.assignments import NoItem
-from triptych.annotate.instructions import instructions_for
+from triptych.annotate.instructions import instructions_for, minutes_per_item
 from triptych.annotate.onboarding import Stage
 from triptych.annotate.reservations import Assigned
 from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, StudyNotOpen
+from triptych.formats.model import TurnDraft
 from triptych.operations import verify
 from triptych.people import joining
 from triptych.people.membership import membership_of
@@ -140,6 +142,20 @@ def test_instructions_show_the_studys_texts_first(make):
 def test_instructions_name_the_pay_with_all_its_digits(make):
     session, study, who = make(shipped_rubrics()["mental_health_qa"].read_text(), pay={"per_item": "0.375"})
     assert instructions_for(session, study, who).pay == "0.375 USD"
+
+
+def test_dialogues_in_every_script_take_as_long_to_read(engine):
+    """In JSON each Arabic or Chinese letter takes six characters, so the time promised was several times too long."""
+    minutes = []
+    with writing(engine) as session:
+        for n, text in enumerate(("Breakfast? " * 40, "الإفطار مع " * 40, "早餐包括在内吗，先生好。" * 40)):
+            turns = (TurnDraft("A", text[:400]), TurnDraft("B", text[:400]))
+            candidates = tuple(replace(each, text=None, turns=turns) for each in draft_items(1)[0].candidates)
+            drafts = [replace(draft_items(1)[0], candidates=candidates)]
+            plan = lifecycle.StudyPlan(title=f"S{n}", seed="s")
+            study = lifecycle.create_study(session, plan, SMALL_RUBRIC, drafts, "lead")
+            minutes.append(present(minutes_per_item(session, study)))
+    assert minutes == [pytest.approx(minutes[0])] * 3
 
 
 def test_training_scores_are_shown_after_training_only(make):

@@ -21,6 +21,7 @@ from triptych.study.settings import settings_of, written_amount
 MIN_TIMED = 10  # annotations; before them the time is estimated from the texts
 CHARACTERS_PER_MINUTE = 1400  # silent reading, 238 words of English a minute (Brysbaert 2019)
 SECONDS_PER_ANSWER = 5
+ESCAPE, ESCAPED = "\\u", 6  # how JSON begins a letter that is not ASCII, and the characters that it takes
 
 
 class Instructions(Seen):
@@ -72,7 +73,9 @@ def minutes_per_item(session: Session, study: Study) -> float | None:
     if len(seconds) >= MIN_TIMED:
         return median(seconds) / 60
     main = (Item.study_id == study.id) & (Item.purpose == Purpose.main) & ~Item.retired
-    length = func.coalesce(func.length(Candidate.text), func.length(cast(Candidate.turns, String)))
+    turns = cast(Candidate.turns, String)
+    escaped = (func.length(turns) - func.length(func.replace(turns, ESCAPE, ""))) // len(ESCAPE)
+    length = func.coalesce(func.length(Candidate.text), func.length(turns) - (ESCAPED - 1) * escaped)
     texts = select(func.count(), func.sum(length)).select_from(Candidate).join(Item).where(main)
     candidates, characters = session.execute(texts).one()
     items, of_contexts = session.execute(select(func.count(), func.sum(func.length(Item.context))).where(main)).one()
