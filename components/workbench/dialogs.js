@@ -60,8 +60,11 @@ const STATES = {
 };
 const UNREACHED = message("The list could not be loaded. Please try again.");
 
-/** @param {number} seconds */
-const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.round(seconds) % 60).padStart(2, "0")}`;
+/** Minutes and seconds, as in "1:05". @param {number} seconds */
+export function clock(seconds) {
+  const whole = Math.round(seconds);
+  return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;
+}
 
 /** "today 16:50", in this computer's time zone. @param {string} at */
 function localTime(at) {

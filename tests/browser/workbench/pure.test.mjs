@@ -4,6 +4,7 @@ import { test } from "node:test";
 
 import { createActivity } from "../../../components/workbench/activity.js";
 import { canonical, createAnswers } from "../../../components/workbench/answers.js";
+import { clock } from "../../../components/workbench/dialogs.js";
 import { digitOf } from "../../../components/workbench/keyboard.js";
 import { placesOf } from "../../../components/workbench/layout.js";
 import { typedValue } from "../../../components/workbench/question.js";
@@ -35,6 +36,10 @@ test("a digit is the option of that place where options are no numbers", () => {
   assert.equal(valueOfDigit(choice, 3), "c");
   assert.equal(valueOfDigit(choice, 0), undefined);
   assert.equal(valueOfDigit(choice, 4), undefined);
+});
+
+test("a mean time is rounded before it is split into minutes and seconds", () => {
+  assert.deepEqual([0, 5.4, 59.7, 60, 119.6, 3599.5].map(clock), ["0:00", "0:05", "1:00", "1:00", "2:00", "60:00"]);
 });
 
 test("a half is offered only where the scale has it", () => {
