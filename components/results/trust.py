@@ -21,6 +21,7 @@ from triptych.stats.analysis.statistics import (
     AT_PLACE,
     LENGTH,
     LOOK,
+    NOMINAL_PAIR,
     ORDER_EFFECT,
     PAIR,
     POSITION_EFFECT,
@@ -185,7 +186,8 @@ def pairs(analysis: StudyAnalysis, key: str, slug: str) -> None:
         f"{slug}-{people.criterion}-pairs",
         sentence,
     )
-    rows = [{"Annotators": f"{pair.first} and {pair.second}", **cells(PAIR, pair)} for pair in people.pairs]
+    statistics = NOMINAL_PAIR if analysis.ratings_of(key).variable.level == "nominal" else PAIR
+    rows = [{"Annotators": f"{pair.first} and {pair.second}", **cells(statistics, pair)} for pair in people.pairs]
     st.dataframe(pd.DataFrame(rows), hide_index=True, key=f"pairs-table-{people.criterion}")
 
 

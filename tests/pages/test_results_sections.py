@@ -213,6 +213,28 @@ def test_unordered_options_are_the_reason_given_for_unchecked_annotators():
     assert not {"Severity", "With the others", "Seconds", "Why to look"} & {*app.dataframe[0].value.columns}
 
 
+@pytest.mark.parametrize(("rubric", "name"), [(OPTIONS, "option"), (FINE, "value")])
+def test_pairs_of_annotators_have_distances_only_on_points(rubric, name):
+    """Options had a correlation and a distance, of their places in the rubric."""
+    answer = {"option": lambda i, a, s: "ab"[(i * a + s) % 2], "value": lambda i, a, s: 10.0 * ((i * a + s) % 7)}
+
+    def page() -> None:
+        import streamlit as st
+
+        from components.results.trust import pairs
+
+        pairs(st.session_state["analysis"], "grip", "slug")
+
+    app = AppTest.from_function(page, default_timeout=30)
+    app.session_state["analysis"] = rated(rubric, **{name: answer[name]})
+    app.run()
+    assert not app.exception
+    columns = {*app.dataframe[0].value.columns}
+    assert {"Correlation", "Mean distance"} & columns == (
+        set() if name == "option" else {"Correlation", "Mean distance"}
+    )
+
+
 def test_a_check_that_failed_counts_its_pairs():
     frame = crossed(items=6, annotators=6)
     rows = frame.ratings["system"].ne(3) | frame.ratings["item"].eq("item-0")
