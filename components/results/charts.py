@@ -128,7 +128,7 @@ def answers_in_parts(result: CriterionResult, numbers: Mapping[int, np.ndarray],
     """The distribution of answers on a fine scale, in equal parts. `numbers`: system → answers (n,), NaN for missing
     ones.
     """
-    edges = np.linspace(*result.ends, PARTS + 1)
+    edges = np.round(np.linspace(*result.ends, PARTS + 1), 9)  # as answers are, so that 0.6 is the edge at 0.6
     pieces = [
         (f"{low:g} to {high:g}", palette.along_scale(place / (PARTS - 1)), "")
         for place, (low, high) in enumerate(pairwise(edges.tolist()))

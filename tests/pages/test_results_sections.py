@@ -168,6 +168,14 @@ def test_a_fine_scale_shows_its_answers_in_parts():
     assert comparisons.agreement_sentence(result).startswith("Agreement: Krippendorff's alpha")
 
 
+def test_an_answer_between_two_parts_counts_in_the_upper_one():
+    fine = FINE.replace("high: 100, step: 1", "high: 1, step: 0.02")
+    study_analysis = rated(fine, value=lambda i, a, s: (0.2, 0.4, 0.6, 0.8, 1.0)[i % 5])
+    (result,) = study_analysis.criteria
+    parts = present(comparisons._levels(study_analysis, result)).data
+    assert [part.x[0] for part in parts] == pytest.approx([0, 20, 20, 20, 40])
+
+
 def test_an_interval_ending_at_zero_is_drawn_fully():
     study_analysis = rated(
         FINE.replace("low: 0, high: 100", "low: -100, high: 0"), value=lambda i, a, s: -40.0 * (i == 0) * s
