@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from triptych.errors import InvalidAnnotation
 from triptych.rubric.model import Criterion, Rubric
-from triptych.rubric.scales import Ask, Best, Choice, Value, shown
+from triptych.rubric.scales import Ask, Best, Choice, Value, as_typed, shown
 from triptych.rubric.wording import length_in_words
 
 LETTERS = "ABCDEF"
@@ -258,7 +258,7 @@ def _row(rubric: Rubric, criterion: Criterion, position: int | None, place: str,
 
 def option_name(value: Value) -> str:
     """The key under which the browser stores the explanation of a value: `2.5`, `2`, `accept`."""
-    return f"{value:g}" if isinstance(value, float | int) else str(value)
+    return as_typed(value) if isinstance(value, float | int) else str(value)
 
 
 def check_explanation(
