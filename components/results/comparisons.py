@@ -199,7 +199,7 @@ def _system_row(result: CriterionResult, system: SystemResult, names: dict[int, 
     if isinstance(system.majority, MajorityShare):
         majority = system.majority
         row["Positive by majority"] = (
-            f"{percent(majority.share)} of {majority.items} items, {majority.undecided} undecided"
+            f"{percent(majority.share)} of {counted(majority.items, 'item')}, {majority.undecided} undecided"
         )
     return row
 

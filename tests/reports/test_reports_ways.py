@@ -155,12 +155,13 @@ def test_a_report_of_judges_alone_claims_no_blind_people(sqlite_engine, make_stu
         append_scores(session, study, lead, "one-model")
     files = report_of(sqlite_engine, study, Counted(kinds=frozenset({"judge"}))).files
     methods = files["methods.txt"].decode()
-    assert methods.startswith("1 judge model rated responses of 3 systems to 1 of 1 items. They judged")
+    assert methods.startswith("1 judge model rated responses of 3 systems to 1 of 1 item. They judged")
+    assert "`1 item. Outputs per system" in files["heds.md"].decode()
     assert "collected elsewhere" in methods and "without the names" not in methods and "By mail" not in methods
     assert "in a balanced order" not in files["heds.md"].decode()
     assert "No ratings by people are counted" in files["report.html"].decode()
     both = report_of(sqlite_engine, study, Counted(kinds=frozenset({"human", "judge"}))).files["methods.txt"].decode()
-    assert both.startswith("2 annotators (human) and 1 judge model rated responses of 3 systems to 1 of 1 items; 3")
+    assert both.startswith("2 annotators (human) and 1 judge model rated responses of 3 systems to 1 of 1 item; 3")
 
 
 def test_a_report_counts_excluded_judges_apart_from_annotators(sqlite_engine, make_study, tmp_path, monkeypatch):

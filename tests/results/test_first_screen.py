@@ -271,6 +271,7 @@ def test_the_next_step_follows_the_study(monkeypatch):
     assert next_step(study_in(StudyState.closed), view(10)).sentence.startswith("Unblind")
     assert next_step(study_in(StudyState.closed, NOW), view(10)).place == "Report"
     assert next_step(study_in(StudyState.paused), view(3)).place == "Setup"
+    assert next_step(study_in(StudyState.paused), view(9)).sentence == "Reopen the study: 1 annotation is missing."
 
 
 def test_the_verdict_names_long_systems_as_the_picture_does():

@@ -66,7 +66,7 @@ def _of_study(facts: Facts, analysis: StudyAnalysis, book: Book, seal: str) -> I
         "2.2": Answer((8,) if rubric.judged == "conversation" else ()),
         "2.4": Answer((place,) if place else ()),
         "2.5": Answer((place,) if place else ()),
-        "3.1.1": Answer(text=f"{analysis.n_items or facts.items} items. Outputs per system: {per_system}."),
+        "3.1.1": Answer(text=f"{counted(analysis.n_items or facts.items, 'item')}. Outputs per system: {per_system}."),
         "3.1.2": Answer((6,), _selected(facts, analysis)),
         "3.2.1": Answer(text=f"{book['study', '', 'annotators'].printed} ({' and '.join(analysis.kinds)})."),
         "3.2.2.2": _paid(facts),

@@ -191,7 +191,7 @@ def _planned(raters: int) -> str:
 def _items(facts: Facts, analysis: StudyAnalysis, book: Book) -> str:
     """The number of items with ratings, out of all; ratings of items retired later still count."""
     every = len(analysis.frame.meta)
-    words = f"{book['study', '', 'items'].printed} of {every} items"
+    words = f"{book['study', '', 'items'].printed} of {counted(every, 'item')}"
     later = every - facts.items
     return f"{words} ({later} of them taken out of the study)" if later else words
 

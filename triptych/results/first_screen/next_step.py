@@ -35,7 +35,8 @@ def next_step(study: Study, view: Overview) -> NextStep:
     if not left:
         return NextStep("Close the study: every item has all its annotations, and closing ends collection.", "Setup")
     if study.state == StudyState.paused:
-        return NextStep(f"Reopen the study: {counted(left, 'annotation')} are missing.", "Setup")
+        verb = "is" if left == 1 else "are"
+        return NextStep(f"Reopen the study: {counted(left, 'annotation')} {verb} missing.", "Setup")
     if not view.annotators:
         return NextStep("Invite annotators: the address and personal links are on People.", "People")
     if view.last_at is None:
