@@ -21,15 +21,15 @@ ADD, REPLACE = "Add to the current items", "Replace all items"
 
 
 def item_table(lines: Sequence[ItemLine], total: int) -> None:
-    """The first items as a table, and the number of items."""
+    """The first items as a table, and the number of items to rate, which is `total`."""
     if not lines:
         st.info("This study has no items yet. Upload a file of items below.")
         return
-    kinds = Counter(line.purpose for line in lines)
+    kinds = Counter(line.purpose for line in lines if line.retired is None)
     checks = [f"{kinds[name]} {name}" for name in ("gold", "attention") if kinds[name]]
     st.text(
         ", ".join([f"{counted(total, 'item')} to rate", *checks])
-        + (f"; the first {len(lines)}:" if total > len(lines) else "")
+        + (f"; the first {len(lines)}:" if total > kinds["main"] else "")
     )
     table = pd.DataFrame(
         {

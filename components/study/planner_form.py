@@ -20,6 +20,7 @@ from triptych.simulate.planner import (
     Between,
     Chances,
     PlannedScale,
+    Shape,
     chance_between,
     preset,
     scatter_of,
@@ -65,9 +66,9 @@ def choose_basis(bases: Sequence[Basis], slug: str, scales: Mapping[str, Planned
     return preset(chosen, offered[right.selectbox("Scale", list(offered), key=f"scale-{slug}")])
 
 
-def choose_plan(study: Study | None, slug: str, systems: int, criteria: int) -> Plan:
-    """Items, raters per item and annotators. `systems`, `criteria` and the first values are the study's."""
-    items, raters, part = _of_study(study) if study else (100, 3, PERCENT)
+def choose_plan(study: Study | None, slug: str, shape: Shape) -> Plan:
+    """Items, raters per item and annotators. `shape` and the first values are the study's."""
+    items, raters, part = _of_study(study, shape.items) if study else (100, 3, PERCENT)
     max_items = min(max(items, SLIDER_ITEMS), MAX_ITEMS)
     step = 1 if items % 10 else 10  # sliders round to their steps
     columns = st.columns(4)
@@ -84,7 +85,7 @@ def choose_plan(study: Study | None, slug: str, systems: int, criteria: int) -> 
     if not MIN_ITEMS <= items <= MAX_ITEMS:
         st.caption(f"The study has {items:,} items; the planner takes {MIN_ITEMS} to {MAX_ITEMS:,}.")
     overlap = None if part == PERCENT else round(sizes["items"] * part / PERCENT)
-    return Plan(**sizes, overlap=overlap, **_shape(slug, systems, criteria))
+    return Plan(**sizes, overlap=overlap, **_shape(slug, len(shape.systems), shape.criteria))
 
 
 def _shape(slug: str, systems: int, criteria: int) -> dict[str, int]:
@@ -110,9 +111,9 @@ def _shape(slug: str, systems: int, criteria: int) -> dict[str, int]:
     return shape
 
 
-def _of_study(study: Study) -> tuple[int, int, int]:
+def _of_study(study: Study, items: int) -> tuple[int, int, int]:
     """The study's items, raters, and percentage of items that everybody rates; 100 items if it has none yet."""
-    overlap, items = settings_of(study).overlap, study.item_count
+    overlap = settings_of(study).overlap
     if study.raters_per_item > 1 or not 0 < overlap.items < items:
         return items or 100, study.raters_per_item, PERCENT
     return items, overlap.raters, round(PERCENT * overlap.items / items)

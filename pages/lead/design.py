@@ -33,9 +33,9 @@ def change(parts: Parts | None) -> None:
 
 def items(sheet: SettingsSheet, rubric: Rubric) -> None:
     with state.reading() as session:
-        lines = design.item_lines(session, study)
+        lines, total = design.item_lines(session, study), lifecycle.line_of(session, study).items
     setup_fields.common_names(sheet, findings)
-    design_items.item_table(lines, study.item_count)
+    design_items.item_table(lines, total)
     st.header("More items", anchor=False)
     change(design_items.more_items(study, rubric, version))
     if lines:

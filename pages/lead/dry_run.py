@@ -9,6 +9,7 @@ from components.study import dry_run_report
 from triptych.simulate.annotators import Recipe
 from triptych.simulate.dry_run import DryRun, dry_run
 from triptych.storage.models import Study
+from triptych.study import lifecycle
 
 INTRODUCTION = (
     "Simulated annotators fill a copy of this study: some systems are better than others, one annotator is strict, one "
@@ -29,13 +30,13 @@ def run(study: Study, recipe: Recipe) -> DryRun | None:
 
 
 who = state.require("lead")
-with chosen_study(who) as (_, study):
-    slug = study.slug
+with chosen_study(who) as (session, study):
+    slug, items = study.slug, lifecycle.line_of(session, study).items
 st.text(INTRODUCTION)
-if study.item_count < 2:
+if items < 2:
     empty_state("A dry run needs at least two items. Add items first.", "Setup", slug)
     st.stop()
-recipe = dry_run_report.choose_recipe(study.item_count, slug)
+recipe = dry_run_report.choose_recipe(items, slug)
 if recipe is not None:
     state.remember(f"dry-run-{slug}", run(study, recipe))
 result = state.recall(f"dry-run-{slug}")

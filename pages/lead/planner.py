@@ -53,7 +53,7 @@ def planning(study: Study | None, bases: list[Basis], shape: Shape) -> None:
     slug = study.slug if study else "new"
     currency = settings_of(study).pay.currency if study else "USD"
     basis = planner_form.choose_basis(bases, slug, shape.scales)
-    plan = planner_form.choose_plan(study, slug, len(shape.systems), shape.criteria)
+    plan = planner_form.choose_plan(study, slug, shape)
     aim = planner_form.choose_aim(basis, slug, shape.systems)
     scatter = planner.scatter_of(plan, basis, aim.shift)
     paid = planner.pay_per_hour(study, basis.seconds) if study and basis.seconds else None

@@ -16,7 +16,7 @@ from components.shell import state
 from triptych.simulate import dry_run, planner, recovery
 from triptych.storage import database
 from triptych.storage.models import Role
-from triptych.study import lifecycle
+from triptych.study import design, lifecycle
 from triptych.study.settings import changed, settings_of, stored
 from triptych.web.session import web_engine
 
@@ -77,13 +77,22 @@ def test_a_study_is_planned_or_the_reason_shown(
     annotations,
 ):
     with database.writing(web_engine()) as session:
-        study, lead, _ = make_study(session, items=1, annotators=0, raters_per_item=raters)
-        study.item_count = items
+        study, lead, _ = make_study(session, items=items, annotators=0, raters_per_item=raters)
         study.settings = stored(changed(study, overlap={"items": overlap, "raters": 3}))
     app = visit(lead, "planner.py", study=study.slug)
     assert plan_of(app) == planned
     assert metric(app, "Annotations") == annotations
     assert ("The study has 3,000 items; the planner takes 10 to 2,000." in words(app)) == (items == 3000)
+
+
+def test_retired_items_are_not_to_rate(visit, make_study):
+    with database.writing(web_engine()) as session:
+        study, lead, _ = make_study(session, items=14)
+        design.amend(session, study, design.Parts(retire=("item-1", "item-2")), "Not needed.", lead.pseudonym)
+    assert "12 items to rate" in words(visit(lead, "design.py", study=study.slug, section="Items"))
+    assert plan_of(visit(lead, "planner.py", study=study.slug)) == [12, 3, 100]
+    run = visit(lead, "dry_run.py", study=study.slug)
+    assert [slider.max for slider in run.slider if slider.label == "Items at most"] == [12]
 
 
 def test_a_plan_is_solved_and_handed_to_the_preregistration(visit, monkeypatch):

@@ -23,6 +23,7 @@ from helpers.turns import turns_held
 from sqlalchemy import select
 
 import triptych as tt
+from triptych.cli.study import list_studies
 from triptych.exchange import judge_scores
 from triptych.exchange.judge_scores import JudgeScore
 from triptych.operations import verify
@@ -34,6 +35,7 @@ from triptych.scripting.asking import of_home
 from triptych.storage import database
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Event, EventDetail, Item, Person, Study
+from triptych.study import design
 from triptych.study.lint import linter
 from triptych.study.persons import Who
 
@@ -90,6 +92,16 @@ def test_a_study_of_a_frame_is_launched_paused_and_listed(client, study):
     listed = client.studies()
     assert listed[["study", "items", "expected", "blind"]].values.tolist() == [["answers", 6, 12, True]]
     assert client.study("answers").facts == study.refresh()
+
+
+def test_retired_items_are_not_listed_as_items_to_rate(client, study, sqlite_engine):
+    study.launch()
+    with writing(sqlite_engine) as session:
+        row = session.scalars(select(Study)).one()
+        design.amend(session, row, design.Parts(retire=("q1", "q2")), "Not needed.", "Ada")
+
+    assert study.refresh().items == 4
+    assert list_studies().lines == ["answers\tmain\topen\t4 items\tAnswers"]
 
 
 def test_tables_have_the_values_of_the_study(client, study, sqlite_engine):

@@ -42,13 +42,14 @@ NOTHING_WRITTEN = "Nothing was written. Add --write to create the study."
 def list_studies() -> Reply:
     """List the studies, one line or object each."""
     with database.reading(to_read()) as session:
-        studies = session.scalars(select(Study).order_by(Study.id)).all()
-    lines = [
-        f"{study.slug}\t{study.round}\t{study.state}\t{counted(study.item_count, 'item')}\t{study.title}"
+        lines = lifecycle.lines_of(session, session.scalars(select(Study).order_by(Study.id)).all())
+    keys = ("slug", "title", "round", "state", "access", "raters_per_item", "event_number", "event_hash")
+    studies = [{key: getattr(line.study, key) for key in keys} | {"item_count": line.items} for line in lines]
+    rows = [
+        f"{study['slug']}\t{study['round']}\t{study['state']}\t{counted(study['item_count'], 'item')}\t{study['title']}"
         for study in studies
     ]
-    keys = ("slug", "title", "round", "state", "access", "item_count", "raters_per_item", "event_number", "event_hash")
-    return Reply(lines, {"studies": [{key: getattr(study, key) for key in keys} for study in studies]})
+    return Reply(rows, {"studies": studies})
 
 
 def create(

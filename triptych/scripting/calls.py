@@ -107,7 +107,7 @@ def _facts(line: StudyLine) -> dict[str, Any]:
         "state": study.state,
         "round": study.round,
         "access": study.access,
-        "items": study.item_count,
+        "items": line.items,
         "annotators": line.annotators,
         "done": line.done,
         "expected": line.expected,

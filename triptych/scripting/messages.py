@@ -146,7 +146,7 @@ class Asking(ScriptMessage):
 
 
 class StudyFacts(ScriptMessage):
-    """done: finished annotations; expected: places of all items."""
+    """items: those to rate, without retired ones; done: finished annotations; expected: places of these items."""
 
     study: str
     title: str

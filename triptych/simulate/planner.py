@@ -254,16 +254,17 @@ def _widened(components: Components, share: float, shift: float) -> Components:
 @dataclass(frozen=True)
 class Shape:
     """What a study compares. systems: their visible names; criteria: the number of deciding criteria, the declared ones
-    if there are any, at least one; scales: of the criteria that can compare systems, with their titles.
+    if there are any, at least one; scales: of the criteria that can compare systems, with their titles; items: to rate.
     """
 
     systems: tuple[str, ...] = ()
     criteria: int = 1
     scales: Mapping[str, PlannedScale] = field(default_factory=dict)
+    items: int = 0
 
 
 def shape_of(session: Session, study: Study) -> Shape:
-    """What a study compares, from its rubric and preregistration."""
+    """What a study compares, from its rubric, items and preregistration."""
     comparable = _comparable(session, study)
     declared = settings_of(study).preregistration.family
     deciding = [criterion for criterion in comparable if criterion.key in declared] if declared else comparable
@@ -271,7 +272,8 @@ def shape_of(session: Session, study: Study) -> Shape:
     for criterion in comparable:
         titles.setdefault(_scale_of(criterion), []).append(criterion.title)
     scales = {", ".join(of_scale): scale for scale, of_scale in titles.items()}
-    return Shape(tuple(system_names(session, study).values()), max(1, len(deciding)), scales)
+    items = lifecycle.line_of(session, study).items
+    return Shape(tuple(system_names(session, study).values()), max(1, len(deciding)), scales, items)
 
 
 def _comparable(session: Session, study: Study) -> list[Criterion]:

@@ -426,11 +426,14 @@ def misfits(rubric: Rubric, file: ItemFile) -> list[str]:
 
 @dataclass(frozen=True)
 class StudyLine:
-    """A study in the lead's list. done: filled places; expected: all places of its items; annotators: their number."""
+    """A study in the lead's list. items: those to rate, without retired ones; expected: all their places; done: filled
+    places; annotators: their number.
+    """
 
     study: Study
-    done: int
+    items: int
     expected: int
+    done: int
     annotators: int
 
 
@@ -439,20 +442,20 @@ def lines_for_lead(session: Session, who: Who) -> list[StudyLine]:
 
     Simulated annotators count in demo studies only; excluded ones never count.
     """
-    return _lines(session, for_lead(session, who))
+    return lines_of(session, for_lead(session, who))
 
 
 def line_of(session: Session, study: Study) -> StudyLine:
     """The line of one study."""
-    return _lines(session, [study])[0]
+    return lines_of(session, [study])[0]
 
 
-def _lines(session: Session, studies: Sequence[Study]) -> list[StudyLine]:
+def lines_of(session: Session, studies: Sequence[Study]) -> list[StudyLine]:
+    """The lines of these studies, in their order."""
     ids = [study.id for study in studies]
-    places = select(Item.study_id, func.sum(Item.raters)).where(
-        Item.study_id.in_(ids), Item.purpose == Purpose.main, ~Item.retired
-    )
-    expected = _per_study(session, places.group_by(Item.study_id))
+    in_use = Item.study_id.in_(ids), Item.purpose == Purpose.main, ~Item.retired
+    sizes = select(Item.study_id, func.count(), func.sum(Item.raters)).where(*in_use).group_by(Item.study_id)
+    size_of = {study_id: (items, int(places)) for study_id, items, places in session.execute(sizes)}
     counts = (
         Membership.study_id.in_(ids),
         Membership.role == Role.annotator,
@@ -476,7 +479,7 @@ def _lines(session: Session, studies: Sequence[Study]) -> list[StudyLine]:
     )
     done = _per_study(session, finished.group_by(Membership.study_id))
     return [
-        StudyLine(study, done.get(study.id, 0), expected.get(study.id, 0), annotators.get(study.id, 0))
+        StudyLine(study, *size_of.get(study.id, (0, 0)), done.get(study.id, 0), annotators.get(study.id, 0))
         for study in studies
     ]
 
