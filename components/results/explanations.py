@@ -21,7 +21,6 @@ from triptych.stats.numbers import counted
 from triptych.stats.spans import SpanAgreement
 from triptych.stats.undefined import Undefined
 
-EVERY = "Every"
 LISTED = 300
 
 
@@ -56,14 +55,14 @@ def browser(analysis: StudyAnalysis, slug: str) -> str | None:
     st.text(f"Explanations written by annotators: {written:,}.")
     first, second, third = st.columns(3)
     criterion = choose("Criterion", analysis.titles, f"why-{slug}", place=first)
-    options = {EVERY: EVERY, **_options(analysis, criterion)}
+    options = {"": "Every", **_options(analysis, criterion)}
     option = choose("Answer", options, f"why-{slug}-{criterion}", place=second)
     systems = third.multiselect("System", analysis.frame.systems, format_func=analysis.name, key=f"why-system-{slug}")
     filters = Filters(
         annotators=analysis.scope.annotators,
         systems=frozenset(systems),
         criteria=frozenset({criterion}),
-        values=frozenset() if option == EVERY else frozenset({option}),
+        values=frozenset({option} - {""}),
         marks=frozenset({"explained"}),
     )
     table = ratings_table(analysis.counted_frame, filters, analysis.names, Page(size=LISTED))

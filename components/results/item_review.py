@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from components.results.marked import marked_item
-from components.shell.choices import choose_for_act
+from components.shell.choices import choose, choose_for_act
 from components.shell.state import form_button, key_of, numbered, plain, recall, say, unread_clicks
 from components.shell.words import NONE, moment, percent, read_aloud
 from triptych.annotate.comments import LONGEST_COMMENT, Thread
@@ -364,10 +364,7 @@ def _ask(question: FinalQuestion, before: Any, key: str) -> Any:
         step = float(scale.step)  # a rubric that states none has the whole number 1, which the box refuses
         more: Any = {"min_value": scale.low, "max_value": scale.high, "step": step, "placeholder": nothing}
         return st.number_input(value=before, **more, **named)
-    options = _options(scale)
-    values = [None, *options]
-    at = values.index(before) if before in values else 0
-    return st.selectbox(options=values, index=at, format_func=lambda option: options.get(option, nothing), **named)
+    return choose(names={None: nothing} | _options(scale), current=before, **named)
 
 
 def _options(scale: Scale) -> dict[Any, str]:

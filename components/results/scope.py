@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
+from components.shell.choices import choose
 from components.shell.state import plain
 from triptych.results.frame.counted import mostly_ignored
 from triptych.results.frame.model import Counted, Frame
 from triptych.storage.models import Kind
-
-EVERY = "Every item"
 
 
 def choose_scope(frame: Frame, kinds: frozenset[str], slug: str) -> Counted:
@@ -43,10 +42,8 @@ def _field(frame: Frame, slug: str) -> tuple[str, str]:
     fields = frame.fields
     if not fields:
         return "", ""
-    field = st.selectbox("Only items with", [EVERY, *fields], key=f"field-{slug}")
-    if field == EVERY:
-        return "", ""
-    return field, st.selectbox("Value", fields[field], key=f"value-{slug}-{field}")
+    field = choose("Only items with", {"": "Every item"} | {name: name for name in fields}, f"field-{slug}")
+    return field, st.selectbox("Value", fields[field], key=f"value-{slug}-{field}") if field else ""
 
 
 def scope_notes(frame: Frame, scope: Counted, kinds: frozenset[str]) -> None:

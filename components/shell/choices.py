@@ -28,13 +28,11 @@ def choose(
 ) -> Key:
     """A box that shows the values of `names` and returns the chosen key; at first `current`, or the first one.
 
-    The browser sends names, so equal names are shown with their keys.
-
     `place`: a column to draw the box in; `more`: options of st.selectbox.
     """
     keys = list(names)
     index = keys.index(current) if current in names else 0
-    return (place or st).selectbox(label, keys, index, format_func=_shown(names).__getitem__, key=key, **more)
+    return (place or st).selectbox(label, keys, index, format_func=distinct(names).__getitem__, key=key, **more)
 
 
 def choose_for_act(label: str, names: Mapping[Key, str], key: str, **more: Any) -> Key | None:
@@ -43,13 +41,16 @@ def choose_for_act(label: str, names: Mapping[Key, str], key: str, **more: Any) 
 
     The button's key names the chosen one, unless both are in one form.
     """
-    shown = _shown(names)
+    shown = distinct(names)
     return st.selectbox(label, list(names), None, format_func=lambda each: shown.get(each, ""), key=key, **more)
 
 
-def _shown(names: Mapping[Key, str]) -> dict[Key, str]:
+def distinct(names: Mapping[Key, str]) -> dict[Key, str]:
+    """The browser sends names, so equal ones get their keys; a choice of the app's own, without a key, gets none."""
     often = Counter(names.values())
-    return {each: name if often[name] == 1 else f"{name} · {each}" for each, name in names.items()}
+    return {
+        each: name if often[name] == 1 or each in ("", None) else f"{name} · {each}" for each, name in names.items()
+    }
 
 
 def in_tabs(sections: Mapping[str, Callable[..., None]], key: str, *arguments: Any) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import streamlit as st
 
 from components.shell import state
+from components.shell.choices import distinct
 from components.shell.uploads import content_of, read_once
 from components.shell.words import read_aloud
 from components.study.column_roles import choose_mapping, first_ratings
@@ -219,7 +220,8 @@ def _scale(proposal: ProposedCriterion) -> ProposedCriterion:
     if use == "leave out":
         return replace(proposal, use=use)
     offered = list(dict.fromkeys([*proposal.unfit, *proposal.missing, *proposal.values]))[:MAX_OFFERED]
-    missing = tuple(st.multiselect("Means missing", offered, proposal.missing, _display, key=f"{key}-missing"))
+    names = distinct({value: _display(value) for value in offered})
+    missing = tuple(st.multiselect("Means missing", offered, proposal.missing, names.__getitem__, key=f"{key}-missing"))
     if proposal.numbers:
         columns = st.columns(3)
         low = columns[0].number_input("Lowest", value=float(proposal.low), format="%g", key=f"{key}-low")

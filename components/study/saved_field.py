@@ -18,6 +18,7 @@ from typing import Any
 import streamlit as st
 
 from components.shell import state
+from components.shell.choices import distinct
 from components.shell.words import clock_time
 from triptych.errors import TriptychError
 from triptych.storage.models import Study, StudyState
@@ -112,13 +113,17 @@ def money(path: str, label: str) -> SettingField:
 
 
 def choice(path: str, label: str, names: Mapping[Any, str], **options: Any) -> SettingField:
-    return SettingField(path, label, "selectbox", {"options": list(names), "format_func": names.__getitem__, **options})
+    return SettingField(path, label, "selectbox", _offered(names) | options)
 
 
 def several(path: str, label: str, names: Mapping[str, str], **options: Any) -> SettingField:
     """Several of these names; stored values that are no longer among them are dropped."""
-    options = {"options": list(names), "format_func": names.__getitem__, **options}
+    options = _offered(names) | options
     return SettingField(path, label, "multiselect", options, lambda keys: [key for key in keys if key in names])
+
+
+def _offered(names: Mapping[Any, str]) -> dict[str, Any]:
+    return {"options": list(names), "format_func": distinct(names).__getitem__}
 
 
 def day(path: str, label: str, **options: Any) -> SettingField:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from functools import partial
 
@@ -15,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 from components.results.more import ANALYSES, LENGTHS
 from components.shell import live, state
 from triptych.storage import database, events
-from triptych.storage.models import Kind, Person, Role, Study, StudyState
+from triptych.storage.models import Item, Kind, Person, Role, Study, StudyState
 from triptych.study import lifecycle
 from triptych.study.duplicate import duplicate
 from triptych.web.session import web_engine
@@ -98,6 +99,31 @@ def test_a_section_is_drawn_only_when_opened(visit, lab):
     app = turn_to(app, study, "What they say")
     assert "No rating has an explanation or a ticked reason." in words(app)
     assert app.get("plotly_chart")
+
+
+def test_titles_like_the_apps_own_choices_are_told_apart(visit, make_study):
+    own_titles = {"Accept": "Every", "Reject": "–", "Verdict": "None"}
+    rubric = re.sub(r"title: (Accept|Reject|Verdict)", lambda title: f"title: {own_titles[title[1]]}", SMALL_RUBRIC)
+    answers = full_answers()
+    answers["ratings"]["A"]["verdict"] = "reject"
+    answers["explanations"] = {"A": {"verdict": {"reject": {"reasons": ["wrong"]}}}}
+    with database.writing(web_engine()) as session:
+        study, lead, people = make_study(session, rubric=rubric)
+        plan = lifecycle.StudyPlan(title="Draft")
+        draft = lifecycle.create_study(session, plan, rubric, [], lead.pseudonym, lead.person_id)
+        for number, item in enumerate(session.scalars(select(Item))):
+            item.meta = {"Every item": number % 2}
+        submit(session, study, people[0], answers)
+    results = visit(lead, "results.py", study=study.slug)
+    results.session_state[f"why-{study.slug}"] = "verdict"
+    reading = visit(lead, "items.py", study=study.slug)
+    setup = visit(lead, "design.py", study=draft.slug, section="Plan and preregistration")
+    pages = turn_to(results, study, "What they say"), reading, setup
+    offered = {box.label.partition(":")[0]: box.options for page in pages for box in page.selectbox}
+    assert offered["Answer"] == ["Every", "Every · Every", "–", "Cannot say"]
+    assert offered["Only items with"] == ["Every item", "Every item · Every item"]
+    assert offered["None"] == ["–", "Every", "– · reject", "Cannot say"]
+    assert offered["Primary criterion"] == ["None", "Fluency", "None · verdict"]
 
 
 def test_every_further_analysis_draws_and_says_when_to_use_it(visit, lab):
