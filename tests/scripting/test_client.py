@@ -11,10 +11,12 @@ import threading
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from decimal import Decimal
 from http.client import HTTPResponse
 from pathlib import Path
 from unittest.mock import Mock
 
+import numpy as np
 import pandas as pd
 import pytest
 from helpers.ratings import submit
@@ -102,6 +104,30 @@ def test_retired_items_are_not_listed_as_items_to_rate(client, study, sqlite_eng
 
     assert study.refresh().items == 4
     assert list_studies().lines == ["answers\tmain\topen\t4 items\tAnswers"]
+
+
+def test_cells_of_a_frame_arrive_as_they_are(client):
+    cells = pd.DataFrame(
+        {
+            "item_id": ["a", "b"],
+            "context": [
+                [{"speaker": "A", "text": "Ü?", "at": float("nan")}],
+                np.array([{"speaker": "B", "text": "No."}], object),
+            ],
+            "meta:exact": [1 / 3, 1e-17],
+            "meta:gap": [2.5, None],
+            "meta:day": pd.to_datetime(["2026-01-02", None]),
+            "meta:price": [Decimal("0.10"), Decimal(7)],
+        }
+    )
+    columns = cells.assign(**{f"cand:{name}": name[:1] for name in SYSTEMS})
+    items = client.create_study("Cells", SMALL_RUBRIC, columns, no_consent="A test.").items()
+
+    first, last = items.groupby("item_id")["meta"].first()
+    assert first == {"exact": "0.3333333333333333", "gap": "2.5", "day": "2026-01-02T00:00:00", "price": "0.10"}
+    assert last == {"exact": "1e-17", "price": "7"}
+    with pytest.raises(tt.ImportRefused, match="same name"):
+        client.create_study("Twice", SMALL_RUBRIC, pd.concat([columns, columns], axis=1))
 
 
 def test_tables_have_the_values_of_the_study(client, study, sqlite_engine):

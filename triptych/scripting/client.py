@@ -7,7 +7,7 @@ the replacement. Columns may be added at the end at any time.
 
 from __future__ import annotations
 
-import io
+import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -320,9 +320,11 @@ def _rubric_text(rubric: PathLike) -> str:
 def _upload(items: PathLike | pd.DataFrame) -> dict[str, str]:
     if not isinstance(items, pd.DataFrame):
         return as_upload(os.fspath(items), Path(items).read_bytes())
-    with io.StringIO() as lines:
-        items.to_json(lines, orient="records", lines=True, force_ascii=False, date_format="iso")
-        return as_upload("items.jsonl", lines.getvalue().encode())
+    if not items.columns.is_unique:
+        raise ImportRefused("Two columns have the same name.")
+    # not `items.to_json`, which rounds to 10 or 15 decimals
+    rows = json.loads(json.dumps(_rows(items), default=_plain), parse_constant=lambda _: None)
+    return as_upload("items.jsonl", "\n".join(json.dumps(row, ensure_ascii=False) for row in rows).encode())
 
 
 def _guests(people: Iterable[str] | pd.DataFrame) -> list[dict[str, Any]]:
@@ -339,14 +341,15 @@ def _records(table: pd.DataFrame | Sequence[Mapping[str, Any]], columns: Sequenc
     others = [str(column) for column in frame.columns if column not in columns]
     if others:
         raise ImportRefused(f"Unknown columns: {', '.join(others)}. Known are {', '.join(columns)}.")
-    return [{name: value for name, value in row.items() if not _is_empty(value)} for row in _plain(frame)]
+    return [{name: value for name, value in row.items() if value is not None} for row in _rows(frame)]
 
 
-def _plain(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows with Python's own types, which JSON can encode."""
-    rows = frame.astype(object).to_dict("records")
-    return [{str(name): getattr(value, "item", lambda v=value: v)() for name, value in row.items()} for row in rows]
+def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows, without NumPy's types; empty cells are None."""
+    rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    return [{str(name): getattr(cell, "tolist", lambda own=cell: own)() for name, cell in row.items()} for row in rows]
 
 
-def _is_empty(value: Any) -> bool:
-    return value is None or value is pd.NA or (isinstance(value, float) and value != value)
+def _plain(part: Any) -> Any:
+    """A part of a cell that JSON cannot encode, as one that it can: arrays as lists, dates in ISO 8601."""
+    return getattr(part, "tolist", getattr(part, "isoformat", part.__str__))()
