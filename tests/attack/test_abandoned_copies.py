@@ -124,6 +124,18 @@ def test_a_folder_is_not_deleted_before_it_is_locked(monkeypatch):
     assert begun
 
 
+def test_an_old_folder_without_copies_is_deleted():
+    """Its process was killed between deleting the copies and the folder."""
+    left = settings.local_folder() / f"{working.PREFIX}of-a-killed-process"
+    left.mkdir(parents=True)
+    (left / working.LOCK).touch()
+    working.delete_abandoned()
+    assert left.exists()  # it may be about to be locked
+    os.utime(left, times=(0, 0))
+    working.delete_abandoned()
+    assert not left.exists()
+
+
 def test_no_copy_needs_the_folder_for_temporary_files(sqlite_engine, study, tmp_path, monkeypatch):
     """It may be in memory, and smaller than a database."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))

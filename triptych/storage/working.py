@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from triptych import settings
@@ -19,6 +20,7 @@ from triptych.storage import database, host, private
 PREFIX = ".working-"
 LOCK = "lock"  # lock file, held during the work
 COPIES = "copies"  # folder of the copies, which exists only while the lock is held, or after its process was killed
+STARTING_SECONDS = 60  # after which a folder without copies is no longer about to be locked
 
 
 @contextmanager
@@ -40,9 +42,11 @@ def folder(around: Path | None = None) -> Iterator[Path]:
 def delete_abandoned() -> None:
     """Deletes the folders of processes that were killed."""
     for place in _places():
-        for copies in place.glob(f"{PREFIX}*/{COPIES}"):
-            if not host.is_locked(copies.with_name(LOCK)):
-                shutil.rmtree(copies.parent, ignore_errors=True)
+        for left in place.glob(f"{PREFIX}*"):
+            with suppress(OSError):  # it is being deleted, or another member has only begun to make it
+                is_old = left.stat().st_mtime < time.time() - STARTING_SECONDS
+                if (is_old or (left / COPIES).exists()) and not host.is_locked(left / LOCK):
+                    shutil.rmtree(left, ignore_errors=True)
 
 
 def _places() -> set[Path]:
