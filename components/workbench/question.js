@@ -3,7 +3,7 @@
 import { MAX_TEXT } from "./answers.js";
 import { all, find, h, inputs, nameOf, part, words } from "./dom.js";
 import { _, ngettext } from "./language.js";
-import { isNumeric, isPicker, isSlider, optionsOf, valueKey } from "./scale.js";
+import { isNumeric, isPicker, isSlider, optionsOf, valueAfter, valueKey } from "./scale.js";
 import { sampleLine } from "./teaching.js";
 import { lengthInWords } from "./textpoints.js";
 import { isAnswered } from "./validate.js";
@@ -148,14 +148,15 @@ function slider({ low, high, step, unit, low_title: lowTitle, high_title: highTi
  * @param {NumberScale} scale
  * @param {string} typed
  */
-export function typedValue({ low, high, step }, typed) {
+export function typedValue(scale, typed) {
+  const { low, high, step } = scale;
   const text = typed.trim();
   const number = Number(text.replace(",", "."));
   if (text === "" || !Number.isFinite(number)) return undefined;
   const thousands = Number(text.replace(/[.,]/, ""));
   if (/^[+-]?[1-9]\d{0,2}[.,]\d{3}$/.test(text) && low <= thousands && thousands <= high) return undefined;
   const inside = Math.min(high, Math.max(low, number));
-  return Number((low + Math.round((inside - low) / step) * step).toFixed(9));
+  return valueAfter(scale, Math.round((inside - low) / step));
 }
 
 /** @param {string} name @param {string[]} letters @param {boolean} noneOption @param {string} noun */

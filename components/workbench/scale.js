@@ -8,14 +8,20 @@ const MAX_OPTIONS = 9; // of a choice; with more it becomes a searchable list
 /** The key of a value in explanations: "2", "2.5" or the option's key. @param {Value} value */
 export const valueKey = (value) => String(value);
 
-/** The values of a number scale, rounded so that 0.1 + 0.2 is 0.3. @param {NumberScale} scale */
-function steps(scale) {
-  const count = Math.round((scale.high - scale.low) / scale.step);
-  return Array.from({ length: count + 1 }, (_, i) => Number((scale.low + i * scale.step).toFixed(9)));
+/**
+ * The number so many steps above the low end, rounded so that 0.1 + 0.2 is 0.3.
+ * @param {NumberScale} scale @param {number} steps
+ */
+export function valueAfter({ low, step }, steps) {
+  const decimals = Math.min(100, Math.max(9, 3 - Math.floor(Math.log10(step))));
+  return Number((low + steps * step).toFixed(decimals));
 }
 
-/** @param {NumberScale} scale @param {number} i @param {number} count */
-const edge = (scale, i, count) => (i === 0 ? scale.low_title : i === count - 1 ? scale.high_title : "") || "";
+/** The number of steps of a scale. @param {NumberScale} scale */
+const stepsOf = ({ low, high, step }) => Math.round((high - low) / step);
+
+/** @param {NumberScale} scale @param {number} i @param {number} last */
+const edge = (scale, i, last) => (i === 0 ? scale.low_title : i === last ? scale.high_title : "") || "";
 
 /**
  * The options of a scale, in order; empty for a slider (a number scale of twelve or more values) and for `best`.
@@ -26,13 +32,14 @@ export function optionsOf(scale) {
   if (scale.kind === "likert") return scale.points;
   if (scale.kind === "choice") return scale.options.map((option) => ({ ...option, value: option.key }));
   if (scale.kind !== "number" || isSlider(scale)) return [];
-  const values = steps(scale);
-  return values.map((value, i) => ({ value, title: edge(scale, i, values.length), definition: "", ask: null }));
+  const last = stepsOf(scale);
+  const values = Array.from({ length: last + 1 }, (_, i) => valueAfter(scale, i));
+  return values.map((value, i) => ({ value, title: edge(scale, i, last), definition: "", ask: null }));
 }
 
 /** @param {Scale} scale @returns {scale is NumberScale} */
 export function isSlider(scale) {
-  return scale.kind === "number" && Math.round((scale.high - scale.low) / scale.step) + 1 >= SLIDER_FROM;
+  return scale.kind === "number" && stepsOf(scale) + 1 >= SLIDER_FROM;
 }
 
 /** @param {Scale} scale */

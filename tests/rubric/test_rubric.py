@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any, cast
 
 import jsonschema
@@ -346,6 +347,15 @@ def test_numbers_of_a_scale_end_at_its_high_end() -> None:
     scale = NumberScale(kind="number", low=-0.6, high=0.6, step=0.1)
     assert scale.values[-1] == 0.6 != -0.6 + 12 * 0.1
     assert [scale.check(number) for number in scale.values] == scale.values
+
+
+@pytest.mark.parametrize(("low", "high", "step"), [(0, 1e-9, 1e-10), (0, 1e-8, 2.5e-10), (1e9, 1e9 + 1, 0.001)])
+def test_numbers_of_very_fine_scales_are_stored_as_given(low: float, high: float, step: float) -> None:
+    scale = NumberScale(kind="number", low=low, high=high, step=step)
+    exact = [float(Decimal(str(low)) + steps * Decimal(str(step))) for steps in range(scale.steps + 1)]
+    assert [scale.check(number) for number in exact] == exact
+    with pytest.raises(InvalidAnnotation):
+        scale.check(low + 1.4 * step)
 
 
 def test_no_number_of_a_scale_is_a_negative_zero() -> None:

@@ -7,6 +7,7 @@ check. Checks look like any other item to the annotator. Rates: docs/statistics.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -162,10 +163,10 @@ def verdict(answer: float | str | None, accepted: str, close: float) -> str:
         return "different"
     if isinstance(answer, str):
         return "same" if answer in accepted.split("|") else "different"
-    distance = round(abs(answer - float(accepted)), 9)  # so that 0.4 is 0.1 from 0.3
-    if distance == 0:
+    if math.isclose(answer, float(accepted), rel_tol=1e-14):
         return "same"
-    return "close" if distance <= close else "different"
+    is_close = abs(answer - float(accepted)) <= close * (1 + 1e-6)  # 0.4 is 0.1 from 0.3
+    return "close" if is_close else "different"
 
 
 def in_words(rubric: Rubric, criterion: str, value: float | str | None) -> str:

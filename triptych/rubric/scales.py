@@ -225,16 +225,18 @@ class NumberScale(ScaleKind):
 
     def after(self, steps: int) -> float:
         """The number so many steps above the low end: 0.1 + 0.2 is 0.3, and no zero is negative."""
-        return round(self.low + steps * self.step, 9) + 0.0
+        decimals = max(9, 3 - math.floor(math.log10(self.step)))
+        return round(self.low + steps * self.step, decimals) + 0.0
 
     def check(self, value: object) -> float:
         """The value to store, rounded to its step."""
         number = as_number(value)
-        steps = (number - self.low) / self.step
-        if not self.low <= number <= self.high or not is_whole(steps):
+        is_inside = self.low <= number <= self.high
+        nearest = self.after(round((number - self.low) / self.step)) if is_inside else None
+        if nearest is None or abs(number - nearest) > 1e-6 * self.step:
             low, high, step = map(as_typed, (self.low, self.high, self.step))
             raise InvalidAnnotation(f"{value!r} is not on the scale {low} to {high}, step {step}.")
-        return self.after(round(steps))
+        return nearest
 
 
 class Best(ScaleKind):

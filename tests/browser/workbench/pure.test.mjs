@@ -80,6 +80,13 @@ test("a typed number becomes the nearest value of the slider", () => {
   assert.deepEqual(["52", "53", "900", "-1", "7,5", "", "a"].map((typed) => typedValue(scale, typed)), [50, 55, 100, 0, 10, undefined, undefined]);
 });
 
+test("numbers of very fine scales are those of the scale", () => {
+  const tiny = { kind: "number", low: 0, high: 1e-9, step: 2.5e-10 };
+  assert.deepEqual(optionsOf(tiny).map((o) => o.value), [0, 2.5e-10, 5e-10, 7.5e-10, 1e-9]);
+  assert.equal(typedValue({ ...tiny, step: 1e-300 }, "0"), 0);
+  assert.equal(typedValue({ ...tiny, low: 1e9, high: 1e9 + 1, step: 0.001 }, "1000000000.0012"), 1000000000.001);
+});
+
 test("a typed number that may be a thousand is no answer", () => {
   const scale = { kind: "number", low: -500000, high: 1000000, step: 1 };
   const typed = ["250,000", "250.000", "-250,000", "+250,000", "250,5", "0,125", "900,500,000", "2500,000"];
