@@ -1,4 +1,4 @@
-// Adds what Streamlit's links and containers lack: the mark of the current page, and the role of a navigation.
+// Adds what Streamlit's elements lack: the mark of the current page, the role of a navigation, and a whole title.
 
 /** The observer of each frame, by the component's element. @type {WeakMap<Element, MutationObserver>} */
 const observers = new WeakMap();
@@ -30,6 +30,7 @@ function mark({ path, place, study }) {
   const places = document.querySelector(".st-key-frame-places");
   places?.setAttribute("role", "navigation");
   places?.setAttribute("aria-label", study);
+  document.querySelector(".st-key-frame-bar .stSelectbox")?.setAttribute("title", study); // the box cuts long titles
 }
 
 /** The key of the container to scroll into view, until it is drawn. */

@@ -9,12 +9,13 @@ from helpers.studies import SMALL_RUBRIC, draft_items
 from sqlmodel import select
 
 from triptych.people import accounts
-from triptych.storage.models import Person, StudyState
+from triptych.storage.models import Person, Study, StudyState
 from triptych.study import lifecycle
 
 pytestmark = pytest.mark.browser
 PASSCODE = "correct horse battery"
 FIRST, SECOND = "a-first-study", "a-second-study"
+LONG_TITLE = "Answers of three assistants to the questions of patients, rated by nurses"
 CURRENT = "[...document.querySelectorAll('a[aria-current=page]')].map((link) => link.textContent.trim())"
 AT = "(names) => JSON.stringify(" + CURRENT + ") === JSON.stringify(names)"
 WHOLE_ROWS = """
@@ -28,7 +29,7 @@ SCROLLED = "document.querySelector('[data-testid=stMain]').scrollTo(0, 400)"
 def app(tmp_path_factory, forked):
     def two_studies(session) -> None:
         lead = accounts.create_lead(session, "Ada", PASSCODE)
-        for title in ("A first study", "A second study"):
+        for title in ("A first study", "A second study", LONG_TITLE):
             plan = lifecycle.StudyPlan(title=title, seed="fixed")
             study = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(3), lead.pseudonym, lead.id)
             lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
@@ -111,6 +112,15 @@ def test_two_studies_in_two_tabs_never_mix(app, page):
     is_at(page, "Report")
     page.goto(f"{app.url}/results")
     expect(page.get_by_role("heading", level=1)).to_have_text(["Studies"])
+
+
+def test_a_long_title_is_readable_in_full(app, page):
+    with app.reading() as session:
+        slug = session.exec(select(Study.slug).where(Study.title == LONG_TITLE)).one()
+    page.goto(f"{app.url}/log?study={slug}")
+    box = page.locator(".st-key-frame-bar [data-testid=stSelectbox]")
+    expect(box).to_have_attribute("title", LONG_TITLE)
+    assert LONG_TITLE in box.aria_snapshot()
 
 
 def test_the_frame_stays_in_view_and_leaves_nothing_sideways(page):
