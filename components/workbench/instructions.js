@@ -20,7 +20,7 @@ const rounded = (minutes) => (minutes < 1.5 ? Math.max(1, Math.round(minutes * 1
 
 /** @param {number} minutes */
 function duration(minutes) {
-  if (minutes < 1.5) return _("{seconds} s", { seconds: Math.round(minutes * 60) });
+  if (minutes <= 1.5) return _("{seconds} s", { seconds: Math.round(minutes * 60) });
   if (minutes < 60) return _("{minutes} min", { minutes: Math.round(minutes) });
   const quarters = Math.round(minutes / 15);
   const values = { hours: Math.floor(quarters / 4), minutes: (quarters % 4) * 15 };
@@ -28,7 +28,7 @@ function duration(minutes) {
 }
 
 /** @param {Instructions} instructions */
-function factsOf({ items, minutes, pay, training }) {
+export function factsOf({ items, minutes, pay, training }) {
   const each = rounded(minutes ?? 0);
   return [
     training ? ngettext("{count} practice item with feedback", "{count} practice items with feedback", training) : "",

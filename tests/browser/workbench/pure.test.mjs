@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { createActivity } from "../../../components/workbench/activity.js";
 import { canonical, createAnswers } from "../../../components/workbench/answers.js";
 import { clock } from "../../../components/workbench/dialogs.js";
+import { factsOf } from "../../../components/workbench/instructions.js";
 import { digitOf } from "../../../components/workbench/keyboard.js";
 import { placesOf } from "../../../components/workbench/layout.js";
 import { typedValue } from "../../../components/workbench/question.js";
@@ -40,6 +41,12 @@ test("a digit is the option of that place where options are no numbers", () => {
 
 test("a mean time is rounded before it is split into minutes and seconds", () => {
   assert.deepEqual([0, 5.4, 59.7, 60, 119.6, 3599.5].map(clock), ["0:00", "0:05", "1:00", "1:00", "2:00", "60:00"]);
+});
+
+test("the time of all items is that of one times their number", () => {
+  const told = [0.02, 0.4, 1.47, 1.5, 3.4].map((minutes) => factsOf({ items: 10, minutes, pay: "", training: 0 })[1]);
+  assert.deepEqual(told.map((words) => words.replace("about ", "")), ["5 s each, 50 s in all", "25 s each, 4 min in all",
+    "90 s each, 15 min in all", "2 min each, 20 min in all", "3 min each, 30 min in all"]);
 });
 
 test("a half is offered only where the scale has it", () => {
