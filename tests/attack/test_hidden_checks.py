@@ -117,7 +117,9 @@ def test_a_check_that_is_answered_again_looks_like_an_item(studies, move_clock):
     answers["ratings"]["A"]["verdict"] = "reject"
     answers |= {"highlights": [MARK], "explanations": EXPLAINED, "note": "a word", "set_aside": {}}
     again = {"seconds": 1200, "answers": answers, "arrangement": "one_at_a_time", "language": "en"}
-    for act in (again, {"kind": "ignore", "reason": "empty", "text": "nothing"}, {"kind": "skip", "reason": "unclear"}):
+    aside = {"answers": full_answers() | {"set_aside": {"B": "blank"}}}
+    ignore = {"kind": "ignore", "reason": "empty", "text": "nothing"}
+    for act in (again, aside, ignore, {"kind": "skip", "reason": "unclear"}):
         for place in checks:
             shown = []
             for session, study, who in studies:

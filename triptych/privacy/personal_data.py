@@ -225,7 +225,7 @@ def _again(
             {
                 "response": _letter(rating.position),
                 "criterion": titles[rating.criterion, None],
-                "value": titles[rating.criterion, rating.option] if rating.number is None else rating.number,
+                "value": titles[rating.criterion, rating.option] if rating.option else rating.number,
                 "reasons": rating.reasons,
                 "text": rating.text,
             }
