@@ -249,3 +249,20 @@ def test_skipped_items_are_not_answered_beyond_the_limit(sqlite_engine, checks):
         for number, work in enumerate(skipped):
             with pytest.raises(StudyNotOpen, match="no further items"):
                 submit(session, who, submission(work, f"answering {number}", version=2, base=0))
+
+
+def test_expired_items_are_not_answered_beyond_the_limit(sqlite_engine, move_clock):
+    """Tabs of items that others had got meanwhile stored one rating after the other."""
+    with writing(sqlite_engine) as session:
+        lead = add_person(session, "lead", Role.lead)
+        plan = lifecycle.StudyPlan(title="S", items_per_annotator=2, raters_per_item=1)
+        study = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(9), lead.pseudonym)
+        lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
+        ann, ben = (join(session, study, add_person(session, name)) for name in ("ann", "ben"))
+        first = assigned(session, study, ann)
+        move_clock(hours=1)
+        assert assigned(session, study, ben).item_id == first.item_id
+        for number in range(2):
+            submit(session, ann, submission(assigned(session, study, ann), f"submission-{number}"))
+        with pytest.raises(StudyNotOpen, match="no further items"):
+            submit(session, ann, submission(first, "one more of them"))

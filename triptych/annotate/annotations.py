@@ -176,7 +176,7 @@ def _finish(
         return assignment
     study = session.get_one(Study, assignment.study_id)
     _require_open(session, study, membership, assignment, message)
-    if message.kind != "skip" and assignment.submitted_at is not None:
+    if message.kind != "skip" and assignment.purpose in WORK and assignment.state != AssignmentState.reserved:
         _refuse_beyond_limit(session, study, who, assignment)
     if isinstance(message, SubmitMessage):
         return _store_answers(session, study, assignment, who, message)
@@ -207,12 +207,14 @@ def _require_open(
 
 
 def _refuse_beyond_limit(session: Session, study: Study, who: Who, assignment: Assigned) -> None:
-    """Raises StudyNotOpen if the item was skipped and its annotator has as many others as the study allows for one.
+    """Raises StudyNotOpen if the item was skipped, or its reservation had expired, and its annotator has as many others
+    as the study allows for one.
 
     Checks count as they look to their annotator, so that a refusal reveals none.
     """
     limit = settings_of(study).items_per_annotator
-    if limit is None or outcomes_of(session, [assignment.id])[assignment.id].state != "skipped":
+    is_done = assignment.submitted_at is not None
+    if limit is None or (is_done and outcomes_of(session, [assignment.id])[assignment.id].state != "skipped"):
         return
     own = (Assignment.study_id == study.id) & (Assignment.person_id == who.person_id)
     shown = own & Assignment.purpose.in_(WORK) & Assignment.state.in_(SEEN)
