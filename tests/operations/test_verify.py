@@ -1,5 +1,7 @@
 """`verify` replays the log and names every row that was changed or removed outside the app."""
 
+import json
+import re
 import sqlite3
 from datetime import timedelta
 from typing import Any
@@ -64,6 +66,23 @@ def test_an_untouched_study_holds_whatever_happened_in_it(engine, make_study):
 
     assert verdict.holds, verdict.sentence
     assert "every row matches it" in verdict.sentence
+
+
+def test_a_study_with_keys_of_40_letters_holds(sqlite_engine, make_study):
+    """Rows in the log carry such a key as a digest, annotations the key itself."""
+    rubric, answers = SMALL_RUBRIC, json.dumps(annotated())
+    for key in ("fluency", "verdict", "reject", "wrong", "blank", "good"):
+        rubric = re.sub(rf"\b{key}\b(?=[,:\n}}])", f"{key:_<40}", rubric)
+        answers = answers.replace(f'"{key}"', f'"{key:_<40}"')
+    with writing(sqlite_engine) as session:
+        study, _, (who,) = make_study(session, rubric=rubric, annotators=1)
+        submit(session, study, who, json.loads(answers))
+    with writing(sqlite_engine) as session:
+        events.record_baseline(session, study.id)
+
+    verdict = verdict_of(sqlite_engine, study)
+
+    assert verdict.holds, verdict.sentence
 
 
 def test_an_annotation_edited_after_a_baseline_is_no_tampering(sqlite_engine, filled):

@@ -20,7 +20,7 @@ from triptych.rubric.answers import count_words
 from triptych.storage.arrivals import HERE, FormerNumbers, numbers_in
 from triptych.storage.events import CARRIED, DEPARTURES, EventKind, Logged
 from triptych.storage.models import Assignment
-from triptych.storage.rows import TABLES, WORK, Row, as_carried, unpacked
+from triptych.storage.rows import TABLES, WORK, Row, as_carried, shortened, unpacked
 
 # events whose values describe an annotation, or set one aside
 ANSWERED = {
@@ -149,7 +149,7 @@ class _Fold:
         work.row |= as_carried(_ASSIGNMENT, facts, {})
         aside = dict(new.get("set_aside", ()))
         for place, slot in work.slots.items():
-            slot["set_aside"] = aside.get(place)
+            slot["set_aside"] = aside.get(place) and shortened(aside[place])
         work.answers = [_answered(LoggedRating(*rating)) for rating in new.get("ratings", ())]
         work.highlights = [hidden_mark(LoggedHighlight(*mark)) for mark in new.get("highlights", ())]
 
@@ -319,7 +319,9 @@ def _forgetful(work: FoldedWork, names: set[str], event: Logged) -> FoldedWork:
 def _answered(rating: LoggedRating) -> FoldedAnswer:
     is_explained = rating.reasons or rating.text
     why = (rating.reasons, rating.text, count_words(rating.text)) if is_explained else (None, None, None)
-    return FoldedAnswer.of(*rating[:4], bool(rating.missing), *why)
+    # as in the rows of criteria and options, which are searched for these keys
+    criterion, option = shortened(rating.criterion), rating.option and shortened(rating.option)
+    return FoldedAnswer.of(rating.position, criterion, rating.number, option, bool(rating.missing), *why)
 
 
 def _mark(row: Row) -> LoggedHighlight:

@@ -43,7 +43,8 @@ class FoldedAnswer(NamedTuple):
 
 def hidden_mark(mark: LoggedHighlight) -> LoggedHighlight:
     """The highlight with digests instead of texts, as in the log's rows."""
-    return mark._replace(**as_carried(_HIGHLIGHT, {"comment": mark.comment, "quote": mark.quote}, {}))
+    texts = {"label": mark.label, "comment": mark.comment, "quote": mark.quote}
+    return mark._replace(**as_carried(_HIGHLIGHT, texts, {}))
 
 
 @dataclass(slots=True)

@@ -160,7 +160,12 @@ def _value(value: Any, shape: _Shape, persons: Mapping[int, str]) -> Any:
         return value.isoformat()
     if not isinstance(value, str):
         return value
-    return str(value) if len(value) <= LONGEST_PLAIN and shape is not _Shape.hidden else digest_of(value)
+    return digest_of(value) if shape is _Shape.hidden else shortened(str(value))
+
+
+def shortened(text: str) -> str:
+    """A text as the rows of a log carry it, unless it was written by people: a long one as its digest."""
+    return text if len(text) <= LONGEST_PLAIN else digest_of(text)
 
 
 def owner(table: Table) -> ForeignKeyConstraint | None:
