@@ -14,10 +14,11 @@ from threading import Barrier
 from typing import Any
 
 import pytest
-from helpers.busy import come_in, make_busy
+from helpers.busy import annotated, come_in, make_busy
 from helpers.capsules import rebuilt, with_arrivals, with_event, with_log, with_sql
+from helpers.check_items import check_item
 from helpers.present import present
-from helpers.ratings import submit
+from helpers.ratings import resubmit, submit
 from helpers.ratings_import import read
 from helpers.replaced_statements import CANCELLED, TERMINATED, replaced
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join, sure
@@ -31,19 +32,31 @@ from triptych.formats.ratings.assemble import assemble
 from triptych.operations import arrival, capsule, earlier_head, verify
 from triptych.operations.arrival import Arrived
 from triptych.people import accounts
-from triptych.privacy import erasure
+from triptych.privacy import erasure, personal_data
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import build_frame
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.storage import database, events
 from triptych.storage.database import reading, writing
 from triptych.storage.events import EventKind
-from triptych.storage.models import Comment, Event, EventDetail, Login, Membership, Person, Role, Study, StudyState
+from triptych.storage.models import (
+    Comment,
+    Event,
+    EventDetail,
+    Login,
+    Membership,
+    Person,
+    Purpose,
+    Role,
+    Study,
+    StudyState,
+)
 from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study import copies, lifecycle
+from triptych.study.check_items import add_check_items, sorted_out
 from triptych.study.duplicate import duplicate
 from triptych.study.persons import Who
-from triptych.study.settings import settings_of
+from triptych.study.settings import Checks, StudySettings, settings_of, stored
 
 PASSCODE = "a long passcode 42"
 SLUG = "a-busy-study"
@@ -281,6 +294,7 @@ def test_a_hostile_file_leaves_nothing_behind(journey, tmp_path, ready_sqlite, p
     fresh.dispose()
 
 
+AGAIN = {"state": "submitted", "at": "2026-01-01T00:00:00+00:00", "seconds": 1}
 ODD_VALUES = [
     (EventKind.study_archived, {}),
     (EventKind.study_archived, {"folder": 5, "sha256": []}),
@@ -296,9 +310,12 @@ ODD_VALUES = [
     (EventKind.study_open, {"repeats": {"launched": "1", "opened": 0, "unknown": 0}}),
     (EventKind.check_answered_again, "later"),
     (EventKind.check_answered_again, {"later": 5}),
-    (EventKind.check_answered_again, {"later": {"state": "rated", "at": "yesterday", "seconds": 1}}),
-    (EventKind.check_answered_again, {"later": {"state": [], "at": "2026-01-01", "seconds": 1}}),
-    (EventKind.check_answered_again, {"later": {"state": "rated", "at": "2026-01-01", "seconds": "1"}}),
+    (EventKind.check_answered_again, {"later": AGAIN | {"at": "yesterday"}}),
+    (EventKind.check_answered_again, {"later": AGAIN | {"state": []}}),
+    (EventKind.check_answered_again, {"later": AGAIN | {"seconds": "1"}}),
+    (EventKind.check_answered_again, {"later": AGAIN | {"note": 5}}),
+    (EventKind.check_answered_again, {"later": AGAIN | {"ratings": [[0, "taste", 3, None, False, [], ""]]}}),
+    (EventKind.check_answered_again, {"later": AGAIN | {"ratings": [[0, "verdict", None, "burn", False, [], ""]]}}),
 ]
 
 
@@ -327,6 +344,29 @@ def test_an_amendment_with_values_that_no_program_wrote_is_refused(journey, tmp_
     with pytest.raises(ImportRefused, match="cannot belong to a study"):
         capsule.import_study(forged, fresh, lead)
     fresh.dispose()
+
+
+def test_a_study_with_a_check_answered_again_arrives(tmp_path, ready_sqlite):
+    first, fresh = (home(tmp_path / f"{name}.db", ready_sqlite) for name in ("first", "fresh"))
+    with writing(first) as session:
+        study = lifecycle.create_study(session, lifecycle.StudyPlan(title="S"), SMALL_RUBRIC, draft_items(3), "L-1")
+        study.settings = stored(StudySettings(checks=Checks(gold_every=2)))
+        add_check_items(session, study, sorted_out([check_item(1, "gold", "fluency = 3")])[1], "L-1")
+        lifecycle.set_state(session, study, StudyState.open, "L-1")
+        who = join(session, study, add_person(session, "first"))
+        works = [submit(session, study, who, full_answers()) for _ in range(4)]
+        check = next(work for work in works if work.purpose == Purpose.gold)
+        mark = {"slot": "B", "start": 0, "end": 3, "label": "good"}
+        resubmit(session, who, check, annotated() | {"highlights": [mark]})
+
+    arrived = capsule.import_study(exported(first, "s", tmp_path / "study.zip"), fresh, lead_of(fresh, "Dr Fresh"))
+
+    with reading(fresh) as session:
+        again = select(Event.id).where(Event.kind == EventKind.check_answered_again)
+        assert session.scalars(again).all()
+        assert personal_data.of_member(session, lifecycle.by_slug(session, arrived.slug), who.pseudonym)
+    for engine in (first, fresh):
+        engine.dispose()
 
 
 def test_a_file_makes_no_study_that_all_leads_lead(tmp_path, ready_sqlite):

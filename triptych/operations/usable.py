@@ -18,12 +18,14 @@ from sqlalchemy import JSON, Column, String, and_, func, or_, select, type_coerc
 from sqlmodel import Session
 
 from triptych.annotate.entry_test import FAILED
+from triptych.annotate.logged import LoggedAnnotation
 from triptych.annotate.onboarding import SCREENED_OUT
-from triptych.annotate.outcomes import LATER, HowItEnded, how_it_ended
+from triptych.annotate.outcomes import LATER, how_it_ended
 from triptych.errors import ImportRefused, InvalidRubric
 from triptych.formats.model import MAX_SYSTEMS
 from triptych.formats.ratings.assemble import MAX_POSITIONS
 from triptych.formats.ratings.model import LONGEST_SECONDS, YEARS
+from triptych.privacy import personal_data
 from triptych.rubric.answers import Arrangement, MarkUnit
 from triptych.rubric.model import MAX_CRITERIA, Rubric
 from triptych.rubric.scales import Choice
@@ -235,6 +237,9 @@ def _refuse_odd_work(session: Session, study: Study) -> None:
     of_rating = Assignment.id == Rating.assignment_id
     REASONS.validate_python(session.scalars(reasons.join(Assignment, of_rating).where(of_study)).all())
     _refuse_odd_positions(session, study)
+    answered = select(Event.assignment_id).where(Event.study_id == study.id)
+    answered = answered.where(Event.kind == EventKind.check_answered_again).distinct()
+    personal_data.last_answers(session, study, [number for number in session.scalars(answered) if number])
 
 
 def _refuse_odd_positions(session: Session, study: Study) -> None:
@@ -281,4 +286,5 @@ def _refuse_odd_values(kind: str, old: Any, new: Any) -> None:
         numbers = asdict(EarlierRuns(**new["repeats"])).values()
         TypeAdapter(list[int]).validate_python([*numbers], strict=True)
     if kind == EventKind.check_answered_again and new.get(LATER):
-        TypeAdapter(HowItEnded).validate_python(asdict(how_it_ended(new[LATER])), strict=True)
+        LoggedAnnotation.model_validate_json(json.dumps(new[LATER]), strict=True)
+        how_it_ended(new[LATER])

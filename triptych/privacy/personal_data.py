@@ -163,11 +163,7 @@ def _annotations(session: Session, study: Study, person_id: int, *, drafts: bool
     ratings, highlights, aside, comments = (read(session, own_work) for read in readers)
     query = select(Assignment).where(own_work).order_by(Assignment.reserved_at, Assignment.id)
     work = session.scalars(query if drafts else query.options(defer(Assignment.draft))).all()
-    titles = _titles(session, study)
-    again = {
-        number: _again(session, number, new, titles)
-        for number, new in answered_again(session, [assignment.id for assignment in work]).items()
-    }
+    again = last_answers(session, study, [assignment.id for assignment in work])
     annotations: list[dict[str, Any]] = [
         {
             "item": number,
@@ -194,6 +190,13 @@ def _annotations(session: Session, study: Study, person_id: int, *, drafts: bool
         if annotation["state"] in (AssignmentState.skipped, AssignmentState.ignored):
             annotation["arrangement"] = None  # it describes an earlier answer
     return annotations
+
+
+def last_answers(session: Session, study: Study, assignment_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """Assignment → the last answer, for those of these assignments that are checks and were answered again."""
+    titles = _titles(session, study)
+    later = answered_again(session, assignment_ids)
+    return {number: _again(session, number, new, titles) for number, new in later.items()}
 
 
 def _titles(session: Session, study: Study) -> dict[tuple[str, str | None], str]:
