@@ -25,8 +25,9 @@ from triptych.errors import ImportRefused, InvalidRubric
 from triptych.formats.model import MAX_SYSTEMS
 from triptych.formats.ratings.assemble import MAX_POSITIONS
 from triptych.formats.ratings.model import LONGEST_SECONDS, YEARS
+from triptych.operations import frozen
 from triptych.privacy import personal_data
-from triptych.rubric.answers import Arrangement, MarkUnit
+from triptych.rubric.answers import Answers, Arrangement, MarkUnit
 from triptych.rubric.model import MAX_CRITERIA, Rubric
 from triptych.rubric.scales import Choice
 from triptych.storage.events import EventKind
@@ -237,6 +238,9 @@ def _refuse_odd_work(session: Session, study: Study) -> None:
     of_rating = Assignment.id == Rating.assignment_id
     REASONS.validate_python(session.scalars(reasons.join(Assignment, of_rating).where(of_study)).all())
     _refuse_odd_positions(session, study)
+    drafts = select(Assignment.draft).where(of_study, Assignment.draft.is_not(None))
+    for draft in session.scalars(drafts.execution_options(yield_per=frozen.BATCH)):
+        Answers.model_validate({} if draft is None else draft)
     answered = select(Event.assignment_id).where(Event.study_id == study.id)
     answered = answered.where(Event.kind == EventKind.check_answered_again).distinct()
     personal_data.last_answers(session, study, [number for number in session.scalars(answered) if number])
