@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import cache
 from math import isfinite
 from types import UnionType
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from sqlalchemy import JSON, Column, String, and_, func, or_, select, type_coerce
@@ -53,11 +53,13 @@ from triptych.study import contents, lifecycle
 from triptych.study.copies import EarlierRuns
 from triptych.study.heds_answers import LONGEST
 from triptych.study.heds_questions import BY_NUMBER
-from triptych.study.settings import Consent, EntryRules, Pay, settings_of
+from triptych.study.settings import Consent, EntryRules, Pay, Sharing, settings_of
 
 LARGEST_INTEGER = 2**31 - 1  # that a column of PostgreSQL stores
 MAX_ARRIVALS, LONGEST_ARRIVALS = 20, 2**20  # times, and characters with all renamed people
 UNIT, ARRANGED, REASONS = TypeAdapter(MarkUnit | None), TypeAdapter(list[Arrangement]), TypeAdapter(list[list[str]])
+Count = Annotated[int, Field(ge=0, le=LARGEST_INTEGER)]  # Python does not print one of more than 4,300 digits
+COUNTS = TypeAdapter(list[Count])
 SHEET = TypeAdapter(dict[str, tuple[list[int], Annotated[str, Field(max_length=LONGEST)]]])
 
 
@@ -69,20 +71,22 @@ class _Logged(BaseModel):
 
 class _Import(_Logged):
     excluded: list[str] = []
-    left_out: dict[str, int] = {}
+    left_out: dict[str, Count] = {}
 
 
 class _Agreement(_Logged):
     version: str | None = None
+    sharing: Sharing = "not_asked"
+    after_withdrawal: Literal["keep", "delete"] = "keep"
 
 
 class _Look(_Logged):
-    annotations: int = 0
-    planned: int = 0
+    annotations: Count = 0
+    planned: Count = 0
 
 
 class _Withdrawal(_Logged):
-    filled_places: Annotated[int, Field(ge=0)] = 0
+    filled_places: Count = 0
 
 
 class _Amendment(BaseModel):
@@ -288,7 +292,7 @@ def _refuse_odd_values(kind: str, old: Any, new: Any) -> None:
         TypeAdapter(list[str]).validate_python(names, strict=True)
     if kind == EventKind.study_open and "repeats" in new:
         numbers = asdict(EarlierRuns(**new["repeats"])).values()
-        TypeAdapter(list[int]).validate_python([*numbers], strict=True)
+        COUNTS.validate_python([*numbers], strict=True)
     if kind == EventKind.check_answered_again and new.get(LATER):
         LoggedAnnotation.model_validate_json(json.dumps(new[LATER]), strict=True)
         how_it_ended(new[LATER])
