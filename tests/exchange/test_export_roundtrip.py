@@ -293,6 +293,17 @@ def test_a_question_about_a_single_responses_item_comes_back(sqlite_engine, key)
     assert about == {("System 1", "warmth"), ("System 1", "quality"), (None, "clear")}
 
 
+@pytest.mark.parametrize("key", ["label-studio", "argilla", "potato"])
+def test_more_responses_than_letters_come_back(imported, key):
+    """An import may compare up to fifty."""
+    rows = [f"{item},s{system},ann,flu,{system % 5},text {system}" for item in (1, 2) for system in range(12)]
+    files = [read_ratings("\n".join(["item_id,system,annotator,criterion,value,response", *rows]).encode(), "a.csv")]
+    study, _, session = imported(assemble(files, asked_as_proposed("A", files, proposed(files))))
+    (read,) = read_files(download(session, study, key), "export.zip")
+    assert read.ok
+    assert len(set(read.texts)) == len(given_ratings(read)) == len(rows)
+
+
 def test_label_studio_returns_an_item_without_a_context(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, _, people = make_study(session, items=1)

@@ -23,7 +23,7 @@ from triptych.formats.writers.model import (
     FinishedRating,
     Selection,
 )
-from triptych.rubric.answers import LETTERS
+from triptych.rubric.answers import letter
 from triptych.rubric.model import Criterion
 
 BETWEEN_TURNS = "\n"
@@ -84,9 +84,13 @@ class Marked(NamedTuple):
         return f"{HIGHLIGHT}_{self.letter or CONTEXT}"
 
 
-def letters(finished: Finished) -> str:
-    """The letters that some item uses."""
-    return LETTERS.lower()[: finished.most_candidates]
+def letters(finished: Finished) -> list[str]:
+    """The letters that some item uses, and numbers beyond the last letter."""
+    return _letters(finished.most_candidates)
+
+
+def _letters(candidates: int) -> list[str]:
+    return [letter(place).lower() for place in range(candidates)]
 
 
 def questions(finished: Finished) -> list[Control]:
@@ -109,7 +113,7 @@ def rated(item: FinishedItem) -> list[FinishedAnnotation]:
 
 def texts_of(item: FinishedItem) -> dict[str, str]:
     """Letter → text."""
-    return {letter: flat(candidate)[0] for letter, candidate in zip(LETTERS.lower(), item.candidates, strict=False)}
+    return {at: flat(candidate)[0] for candidate, at in _at_letters(item)}
 
 
 def systems(item: FinishedItem) -> dict[str, str]:
@@ -119,7 +123,11 @@ def systems(item: FinishedItem) -> dict[str, str]:
 
 def _letters_of(item: FinishedItem) -> dict[str, str]:
     """System → letter."""
-    return {candidate.system: letter for letter, candidate in zip(LETTERS.lower(), item.candidates, strict=False)}
+    return {candidate.system: at for candidate, at in _at_letters(item)}
+
+
+def _at_letters(item: FinishedItem) -> Iterator[tuple[FinishedCandidate, str]]:
+    return zip(item.candidates, _letters(len(item.candidates)), strict=True)
 
 
 def marked_in(finished: Finished, place: Literal["candidate", "context"]) -> list[tuple[str, str]]:
