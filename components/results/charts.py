@@ -15,7 +15,7 @@ from components.shell.state import recall
 from triptych.results.criterion import CriterionResult, spoken
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric import palette
-from triptych.rubric.scales import Choice, Likert
+from triptych.rubric.scales import Choice, Likert, as_typed
 from triptych.stats.analysis.systems import SystemResult
 from triptych.stats.intervals import Interval
 from triptych.stats.undefined import Undefined
@@ -142,7 +142,7 @@ def _diverging_bars(result: CriterionResult, names: dict[int, str]) -> go.Figure
     """Points below the middle to the left, points above it to the right, and a middle point, if any, across it."""
     last = len(result.points) - 1
     pieces = [
-        (title, palette.along_scale(place / last), f"{point:g}")
+        (title, palette.along_scale(place / last), as_typed(point))
         for place, (point, title) in enumerate(_point_titles(result))
     ]
     rows = [(_name(system, names), list(system.counts)) for system in result.systems if sum(system.counts)]
@@ -172,11 +172,11 @@ def _point_titles(result: CriterionResult) -> list[tuple[float, str]]:
     """Short names for the legend; with more than three points only the first and last have titles."""
     scale = result.criterion.scale
     if not isinstance(scale, Likert):
-        return [(point, f"{point:g}") for point in result.points]
+        return [(point, as_typed(point)) for point in result.points]
     last = len(scale.points) - 1
     ends = {0, last} if last > 2 else {*range(last + 1)}
     return [
-        (point.value, f"{point.value:g} {plain_label(point.title[:24])}".strip() if n in ends else f"{point.value:g}")
+        (point.value, f"{as_typed(point.value)} {plain_label(point.title[:24]) if n in ends else ''}".strip())
         for n, point in enumerate(scale.points)
     ]
 

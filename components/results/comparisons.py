@@ -21,7 +21,7 @@ from triptych.results.evidence import HOCHBERG, foremost
 from triptych.results.frame.table import Filters
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.verdicts import between_groups, caution_on, standing, summary, verdict
-from triptych.rubric.scales import Choice, NumberScale
+from triptych.rubric.scales import Choice, NumberScale, as_typed
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.analysis.final_values import FinalMeans
 from triptych.stats.analysis.groups import GroupDifference
@@ -191,7 +191,7 @@ def _system_row(result: CriterionResult, system: SystemResult, names: dict[int, 
     row = {"System": names.get(system.system, "The item"), **cells(SYSTEM, system, result.share)}
     if isinstance(system.interval, Interval):
         row["Mean or share"] = spoken(system.interval, result.share)
-    row |= {f"{point:g}": str(count) for point, count in zip(result.points, system.counts, strict=False)}
+    row |= {as_typed(point): str(count) for point, count in zip(result.points, system.counts, strict=False)}
     scale = result.criterion.scale
     if not isinstance(system.shares, Undefined) and isinstance(scale, Choice):
         titles: dict[Hashable, str] = {option.key: option.title for option in scale.options}

@@ -22,7 +22,7 @@ from components.results.comparisons import contrast_table, leaders
 from components.results.first_screen.picture import picture
 from triptych.reports import figures as printed
 from triptych.reports.numbers import Book
-from triptych.reports.tables import main_notes, tables_of
+from triptych.reports.tables import _listed, main_notes, tables_of
 from triptych.results import texts
 from triptych.results.criterion import APPROXIMATE, interval_note
 from triptych.results.evidence import HOCHBERG, foremost
@@ -166,6 +166,21 @@ def test_a_fine_scale_shows_its_answers_in_parts():
     assert [sum(part.x[system] for part in parts) for system in (0, 1)] == [pytest.approx(100), pytest.approx(100)]
     assert parts[0].x == (0, 0) and parts[4].x[0] == 0
     assert comparisons.agreement_sentence(result).startswith("Agreement: Krippendorff's alpha")
+
+
+def test_points_with_many_digits_are_told_apart():
+    study_analysis = rated(
+        FINE.replace("low: 0, high: 100", "low: 1000000, high: 1000003"),
+        value=lambda i, a, s: 1000000 + (i + a + s) % 4,
+    )
+    (result,) = study_analysis.criteria
+    points = ["1000000", "1000001", "1000002", "1000003"]
+    assert [*comparisons._systems(result, NAMES)][-4:] == points
+    assert [part.name for part in present(charts.answers(result, NAMES)).data] == points
+    assert [answer for answer, _, _ in printed._legend(result)] == points
+    book = Book.of(study_analysis)
+    assert book.get("systems", "grip", "answers 1000003", NAMES[1])
+    assert all(point in _listed(result, book, NAMES[1]) for point in points)
 
 
 def test_an_answer_between_two_parts_counts_in_the_upper_one():

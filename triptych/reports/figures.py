@@ -29,6 +29,7 @@ from triptych.reports.html import PrintedFigure, readable
 from triptych.results.criterion import CriterionResult, interval_note
 from triptych.results.evidence import foremost
 from triptych.rubric import palette
+from triptych.rubric.scales import as_typed
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.analysis.systems import SystemResult
 from triptych.stats.intervals import Interval
@@ -237,7 +238,7 @@ def _mark_scale(axes: Axes, result: CriterionResult) -> None:
     if result.share:
         _mark_shares(axes)
     elif result.points and len(result.points) <= MAX_POINT_TICKS:
-        axes.set_xticks(result.points, [f"{point:g}" for point in result.points])
+        axes.set_xticks(result.points, [as_typed(point) for point in result.points])
     elif all(end % 4 == 0 for end in result.ends):
         axes.set_xticks(np.linspace(*result.ends, 5))
     else:
@@ -270,7 +271,7 @@ def _legend(result: CriterionResult) -> list[tuple[str, str, str]]:
     """(answer, colour, hatch): a ramp for points, which are ordered; separate colours and hatches for options."""
     if result.points:
         last = max(len(result.points) - 1, 1)
-        return [(f"{point:g}", palette.along_scale(place / last), "") for place, point in enumerate(result.points)]
+        return [(as_typed(point), palette.along_scale(place / last), "") for place, point in enumerate(result.points)]
     options = getattr(result.criterion.scale, "options", ())
     colours = palette.of_options([option.positive for option in options])
     return list(zip([option.title for option in options], colours, _hatches(colours), strict=True))

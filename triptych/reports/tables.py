@@ -15,6 +15,7 @@ from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.verdicts import clear_of, tested_here_only
 from triptych.results.warnings import Finding, all_not_run
 from triptych.rubric.answers import LETTERS
+from triptych.rubric.scales import as_typed
 from triptych.stats.analysis.listing import SET_APART
 from triptych.stats.analysis.statistics import AGREEMENT, ALPHA, SYSTEM, columns
 from triptych.stats.numbers import counted, joined_words
@@ -181,7 +182,7 @@ def answers(analysis: StudyAnalysis, book: Book) -> Table:
 def _listed(result: CriterionResult, book: Book, name: str) -> str:
     """Each point or option with its count."""
     options = {option.key: option.title for option in getattr(result.criterion.scale, "options", ())}
-    titles = options or {f"{point:g}": f"{point:g}" for point in result.points}
+    titles = options or {point: point for point in map(as_typed, result.points)}
     counts = {title: book.get("systems", result.criterion.key, f"answers {key}", name) for key, title in titles.items()}
     return ", ".join(f"{title}: {count.printed}" for title, count in counts.items() if count)
 

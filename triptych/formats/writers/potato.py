@@ -16,7 +16,7 @@ from triptych.formats.writers.model import ExportOptions, File, Finished, Finish
 from triptych.formats.writers.task import Control
 from triptych.formats.writers.writing import json_file, jsonl_file, text_file
 from triptych.rubric import yaml_text
-from triptych.rubric.scales import Choice, Likert
+from triptych.rubric.scales import Choice, Likert, as_typed
 
 LINES = "Potato's page has no character for a line break, so `start` and `end` of spans do not count line breaks."
 OPENING = (
@@ -76,7 +76,7 @@ def _schemes(question: Control) -> Iterator[JsonObject]:
     if isinstance(scale, Choice):
         yield {"annotation_type": "radio", **named, "labels": scale.values}
     elif isinstance(scale, Likert):
-        yield {"annotation_type": "radio", **named, "labels": [f"{value:g}" for value in scale.values]}
+        yield {"annotation_type": "radio", **named, "labels": [as_typed(value) for value in scale.values]}
     else:
         yield {"annotation_type": "number", **named}
     for part, words in BOXES.items():

@@ -77,7 +77,7 @@ class Listing:
         place = Place("systems", result.variable.key, self._name(system.system), share=result.share)
         yield from place.all(tables.SYSTEM, system)
         for point, count in zip(result.points, system.counts, strict=False):
-            yield place.number(f"answers {point:g}", count, "count")
+            yield place.number(f"answers {point:.15g}", count, "count")
         for option in () if isinstance(system.shares, Undefined) else system.shares:
             yield place.number(f"answers {option.option}", option.count, "count")
             share = NO_ANSWER if option.share is None else option.share
