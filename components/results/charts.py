@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from weakref import WeakKeyDictionary
@@ -128,9 +129,11 @@ def answers_in_parts(result: CriterionResult, numbers: Mapping[int, np.ndarray],
     """The distribution of answers on a fine scale, in equal parts. `numbers`: system → answers (n,), NaN for missing
     ones.
     """
-    edges = np.round(np.linspace(*result.ends, PARTS + 1), 9)  # as answers are, so that 0.6 is the edge at 0.6
+    low_end, high_end = result.ends
+    decimals = max(9, 9 - math.floor(math.log10(high_end - low_end)))  # as answers are, so that 0.6 is the edge at 0.6
+    edges = np.round(np.linspace(low_end, high_end, PARTS + 1), decimals)
     pieces = [
-        (f"{low:g} to {high:g}", palette.along_scale(place / (PARTS - 1)), "")
+        (f"{as_typed(low)} to {as_typed(high)}", palette.along_scale(place / (PARTS - 1)), "")
         for place, (low, high) in enumerate(pairwise(edges.tolist()))
     ]
     counts = {system.system: np.histogram(numbers[system.system], edges)[0].tolist() for system in result.systems}

@@ -183,9 +183,10 @@ def test_points_with_many_digits_are_told_apart():
     assert all(point in _listed(result, book, NAMES[1]) for point in points)
 
 
-def test_an_answer_between_two_parts_counts_in_the_upper_one():
-    fine = FINE.replace("high: 100, step: 1", "high: 1, step: 0.02")
-    study_analysis = rated(fine, value=lambda i, a, s: (0.2, 0.4, 0.6, 0.8, 1.0)[i % 5])
+@pytest.mark.parametrize("high", [1, 1e-10])
+def test_an_answer_between_two_parts_counts_in_the_upper_one(high):
+    fine = FINE.replace("high: 100, step: 1", f"high: {high}, step: {high / 50}")
+    study_analysis = rated(fine, value=lambda i, a, s: (0.2, 0.4, 0.6, 0.8, 1.0)[i % 5] * high)
     (result,) = study_analysis.criteria
     parts = present(comparisons._levels(study_analysis, result)).data
     assert [part.x[0] for part in parts] == pytest.approx([0, 20, 20, 20, 40])
