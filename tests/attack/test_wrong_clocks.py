@@ -7,10 +7,12 @@ from datetime import timedelta
 
 import pytest
 from helpers.ratings import resubmit, submit
-from helpers.studies import full_answers, sure
+from helpers.studies import full_answers, join, sure
 from sqlalchemy import select
 
 from triptych import clock
+from triptych.exchange.exports import read_finished
+from triptych.formats.writers.model import Selection
 from triptych.people import accounts, logins, passcodes
 from triptych.results.caveats import caveats
 from triptych.results.frame.model import Counted
@@ -92,6 +94,22 @@ def test_changes_after_a_look_are_reported(sqlite_engine, make_study, ahead):
         resubmit(session, annotator, work, full_answers(fluency=1))
         findings = findings_of(session, study)
     assert findings["edited after a look"].startswith("1 change of submitted annotations after the results")
+
+
+def test_ratings_of_a_lead_after_unblinding_are_marked(sqlite_engine, make_study, ahead):
+    with writing(sqlite_engine) as session:
+        study, lead, _ = make_study(session)
+        join(session, study, lead)
+        submit(session, study, lead, full_answers())
+        lifecycle.unblind(session, study, sure(lead))
+    ahead()
+    with writing(sqlite_engine) as session:
+        study = session.get_one(Study, study.id)
+        late = submit(session, study, lead, full_answers()).id
+        frame = build_frame(session, study)
+        exported = [work for item in read_finished(session, study).items(Selection()) for work in item.annotations]
+    assert frame.work["assignment"][frame.after_unblinding(frame.work)].tolist() == [late]
+    assert [work.number for work in exported if work.after_unblinding] == [late]
 
 
 def test_annotations_after_unblinding_are_reported(sqlite_engine, make_study, ahead):

@@ -438,8 +438,8 @@ def test_a_judge_among_too_few_people_is_reported(people, few):
 
 def test_ratings_by_a_lead_after_unblinding_are_reported():
     frame = crossed(items=5, annotators=2)
-    frame = dataclasses.replace(frame, leads=frozenset({"P-1"}), unblinded_at=frame.work["submitted_at"].median())
-    late = frame.work["annotator"].eq("P-1") & (frame.work["submitted_at"] > frame.unblinded_at)
+    late = frame.work["annotator"].eq("P-1") & (frame.work["submitted_at"] > frame.work["submitted_at"].median())
+    frame = dataclasses.replace(frame, late=frozenset(frame.work.loc[late, "assignment"]))
     reported = [finding for finding in findings(analysis(frame)) if finding.kind == "after unblinding"]
     assert reported[0].sentence.startswith(f"{late.sum()} annotations by a lead came after unblinding")
     marked = ratings_table(frame, present(reported[0].examples), NAMES)

@@ -37,7 +37,7 @@ from triptych.privacy.publication import notes_on_publishing
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.csv_rows import export_highlights, export_ratings
 from triptych.results.frame.loading import GIVEN_STATE, membership_of
-from triptych.results.frame.upkeep import leads_of
+from triptych.results.frame.upkeep import late_work, leads_of
 from triptych.storage import arrivals, events
 from triptych.storage.answers import ANSWER, select_answers
 from triptych.storage.models import (
@@ -114,6 +114,7 @@ def read_finished(session: Session, study: Study, blind: bool = False) -> Finish
     """
     rubric = lifecycle.design_of(session, study).rubric
     names, titles = system_names(session, study, blind), speaker_titles(rubric, study, blind)
+    late = late_work(session, study, leads_of(session, study))
     main = and_(Item.study_id == study.id, Item.purpose == Purpose.main)
     per_item = select(func.count()).select_from(Candidate).join(Item).where(main).group_by(Candidate.item_id)
     in_main = select(System.blind_code).join(Candidate).join(Item).where(main).distinct().order_by(System.blind_code)
@@ -135,7 +136,7 @@ def read_finished(session: Session, study: Study, blind: bool = False) -> Finish
         has_turns=bool(session.scalar(select(exists(select(Turn.id).join(Item).where(main))))),
         has_conversations=_has_conversations(session, main),
         counted_kinds=kinds_by_default(study),
-        items=partial(_items, session, study, _Shown(names, titles, leads_of(session, study))),
+        items=partial(_items, session, study, _Shown(names, titles, late)),
         ratings=partial(export_ratings, session, study),
         highlights=partial(export_highlights, session, study),
         events=partial(_events, session, study),
@@ -155,11 +156,11 @@ def _has_conversations(session: Session, main: ColumnElement[bool]) -> bool:
 
 
 class _Shown(NamedTuple):
-    """systems: blind code → name; speakers: name in the file → title; leads: pseudonyms of all who lead or led."""
+    """systems: blind code → name; speakers: name in the file → title; late: work of leads after unblinding."""
 
     systems: dict[int, str]
     speakers: dict[str, str]
-    leads: frozenset[str]
+    late: frozenset[int]
 
 
 def _items(session: Session, study: Study, shown: _Shown, selection: Selection) -> Iterator[FinishedItem]:
@@ -193,11 +194,11 @@ def _work(selection: Selection) -> list[ColumnElement[bool]]:
 
 
 def _complete(session: Session, batch: Sequence[Item], shown: _Shown, selection: Selection) -> Iterator[FinishedItem]:
-    names, titles, leads = shown
+    names, titles, late = shown
     ids = [item.id for item in batch]
     turns = _grouped(session, select(Turn.item_id, Turn.speaker, Turn.text).order_by(Turn.position), Turn.item_id, ids)
     candidates = _grouped(session, _candidates(), Candidate.item_id, ids)
-    work = _grouped(session, _annotations(selection, leads), Assignment.item_id, ids)
+    work = _grouped(session, _annotations(selection, late), Assignment.item_id, ids)
     ratings = _ratings(session, ids, selection)
     highlights = _highlights(session, ids, selection)
     slots = _slots(session, ids, selection, names, ratings, highlights)
@@ -236,7 +237,7 @@ def _turns(spoken: Iterable[Any], titles: dict[str, str]) -> tuple[TurnDraft, ..
     return tuple(TurnDraft(titles.get(speaker, speaker), text) for speaker, text in spoken)
 
 
-def _annotations(selection: Selection, leads: frozenset[str]) -> Select[*tuple[Any, ...]]:
+def _annotations(selection: Selection, late: frozenset[int]) -> Select[*tuple[Any, ...]]:
     first, first_item = aliased(Assignment), aliased(Item)
     return (
         select(
@@ -256,22 +257,14 @@ def _annotations(selection: Selection, leads: frozenset[str]) -> Select[*tuple[A
             Assignment.arrangement,
             Membership.excluded_at.is_not(None).label("excluded"),
             Membership.excluded_reason.label("exclusion_reason"),
-            _after_unblinding(leads).label("after_unblinding"),
+            Assignment.id.in_(late).label("after_unblinding"),
         )
         .join(Person, Person.id == Assignment.person_id)
-        .join(Study, Study.id == Assignment.study_id)
         .outerjoin(Membership, membership_of())
         .outerjoin(first, first.id == Assignment.repeat_of)
         .outerjoin(first_item, first_item.id == first.item_id)
         .where(*_work(selection))
         .order_by(Assignment.id)
-    )
-
-
-def _after_unblinding(leads: frozenset[str]) -> ColumnElement[bool]:
-    """Condition: a lead of the study submitted the annotation after unblinding, as in the frame of the results."""
-    return and_(
-        Study.unblinded_at.is_not(None), Assignment.submitted_at > Study.unblinded_at, Person.pseudonym.in_(leads)
     )
 
 

@@ -15,10 +15,8 @@ from triptych.annotate.checks import WORK
 from triptych.storage.events import EventKind
 from triptych.storage.models import FINISHED, Assignment, AssignmentState, Event, Kind, Person, Study, Submission
 from triptych.study import design
-from triptych.study.annotator_groups import RATED
+from triptych.study.annotator_groups import HANDED_IN
 from triptych.study.settings import settings_of
-
-HANDED_IN = (*RATED, EventKind.annotation_edited, EventKind.ignored, EventKind.skipped)
 
 
 def pay_due(session: Session, study: Study) -> dict[str, dict[str, Decimal]]:

@@ -17,6 +17,7 @@ from triptych.study.persons import refuse_erased
 from triptych.study.settings import changed, settings_of, stored
 
 RATED = (EventKind.submitted, EventKind.surplus, EventKind.imported)
+HANDED_IN = (*RATED, EventKind.annotation_edited, EventKind.ignored, EventKind.skipped)
 
 
 def set_group(session: Session, study: Study, pseudonyms: Sequence[str], group: str, actor: str) -> None:

@@ -36,9 +36,10 @@ class Frame:
     option, missing, reasons (their keys, joined by commas), explanation. Labels are categories. The order of the
     rows means nothing.
     meta: item id → its fields in the items file. leads: pseudonyms of all who lead or led the study. name: its key in
-    caches. settings: the study's settings, some of them about the analysis. planned: the planned collection. watched:
-    whether this is the reduced frame that a viewer sees, see `participants.watching`. called: pseudonym → the name that
-    the frame has instead, in the frame of a viewer or an archive.
+    caches. settings: the study's settings, some of them about the analysis. planned: the planned collection. late:
+    assignments that leads handed in or changed after unblinding. watched: whether this is the reduced frame that a
+    viewer sees, see `participants.watching`. called: pseudonym → the name that the frame has instead, in the frame of a
+    viewer or an archive.
     """
 
     design: Design
@@ -52,6 +53,7 @@ class Frame:
     name: StudyName
     settings: StudySettings = StudySettings()
     planned: Planned = Planned()
+    late: frozenset[int] = frozenset()
     watched: bool = False
     called: Mapping[str, str] = field(default_factory=dict)
 
@@ -82,9 +84,7 @@ class Frame:
 
     def after_unblinding(self, rows: pd.DataFrame) -> pd.Series:
         """Which rows (of work or ratings) somebody submitted after unblinding who leads or led the study."""
-        if self.unblinded_at is None:
-            return pd.Series(False, index=rows.index)
-        return rows["annotator"].isin(self.leads) & (rows["submitted_at"] > self.unblinded_at)
+        return rows["assignment"].isin(self.late)
 
 
 @dataclass(frozen=True)

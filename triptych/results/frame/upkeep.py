@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pandas as pd
 from pandas.api.types import union_categoricals
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlmodel import Session
 
 from triptych.results.frame.collection import is_about_collection, planned_of
@@ -19,6 +19,7 @@ from triptych.storage import events
 from triptych.storage.events import EventKind
 from triptych.storage.models import Assignment, Event, Item, Membership, Person, Purpose, Role, Study
 from triptych.study import lifecycle
+from triptych.study.annotator_groups import HANDED_IN
 from triptych.study.settings import settings_of
 
 MANY = 1000
@@ -91,6 +92,7 @@ def _built(session: Session, study: Study) -> Frame:
     meta = select(Item.external_id, Item.meta).where(Item.study_id == study.id, Item.purpose == Purpose.main)
     # on the connection, since the ORM takes as long again for every item
     by_item: dict[str, dict[str, str]] = dict(session.connection().execute(meta).all())
+    leads = leads_of(session, study)
     return Frame(
         lifecycle.design_of(session, study),
         study.round,
@@ -98,11 +100,12 @@ def _built(session: Session, study: Study) -> Frame:
         work,
         ratings,
         by_item,
-        leads_of(session, study),
+        leads,
         study.unblinded_at,
         name_of(study),
         settings_of(study),
         planned_of(session, study),
+        late_work(session, study, leads),
     )
 
 
@@ -111,6 +114,18 @@ def leads_of(session: Session, study: Study) -> frozenset[str]:
     made_lead = {EventKind.study_created: Event.actor, EventKind.lead_added: Event.subject}
     queries = [select(name).where(Event.study_id == study.id, Event.kind == kind) for kind, name in made_lead.items()]
     return _present_leads(session, study).union(*map(session.scalars, queries))
+
+
+def late_work(session: Session, study: Study, leads: frozenset[str]) -> frozenset[int]:
+    """Assignments of these leads, handed in or changed after unblinding; by the log, as a clock may be set back."""
+    own = select(Assignment.id).join(Person).where(Assignment.study_id == study.id, Person.pseudonym.in_(leads))
+    if study.unblinded_at is None or session.scalar(own.limit(1)) is None:
+        return frozenset()
+    unblinded = select(func.min(Event.number)).where(Event.study_id == study.id, Event.kind == EventKind.unblinded)
+    number = session.scalar(unblinded) or 0  # none: the log began later
+    # no other condition on the study, by which SQLite would read all of its later events
+    came_in = select(Event.assignment_id).where(Event.assignment_id.in_(own), Event.kind.in_(HANDED_IN))
+    return frozenset(session.scalars(came_in.where(Event.number > number)))
 
 
 def _present_leads(session: Session, study: Study) -> frozenset[str]:
@@ -126,13 +141,15 @@ def _brought_up_to_date(session: Session, study: Study, frame: Frame) -> Frame:
     if len(changed) > MANY or another:
         return _built(session, study)
     work, ratings = load(session, study, changed) if changed else (frame.work[:0], frame.ratings[:0])
+    leads = frame.leads | _present_leads(session, study)
     return replace(
         frame,
         number=study.event_number,
         work=_replaced(frame.work, work, changed),
         ratings=_replaced(frame.ratings, ratings, changed),
-        leads=frame.leads | _present_leads(session, study),
+        leads=leads,
         unblinded_at=study.unblinded_at,
+        late=late_work(session, study, leads),
         settings=settings_of(study),
         planned=planned_of(session, study) if is_about_collection(news) else frame.planned,
     )
