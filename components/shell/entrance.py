@@ -68,15 +68,21 @@ def continue_as(identity: str, is_known: bool) -> bool:
 def ask_before_changing_person(who: Who | None, person_id: int | None, link: str) -> None:
     """Stop the page until a person who is signed in agrees to be signed out by a link of another person.
 
+    In a tab whose login has ended, the link waits too: nobody has agreed to it.
+
     `person_id`: the link's person; None for a new person or an invalid link. `link` distinguishes links.
     """
-    if who is None or who.person_id == person_id:
+    if who.person_id == person_id if who else not state.came_back_signed_out():
         return
-    called = _("the lead {name}", name=who.pseudonym) if who.role == "lead" else who.pseudonym
-    text = _("You are signed in as {name}. This link is for somebody else; opening it signs you out.", name=called)
-    state.say(text, "info")
+    if who is None:
+        state.say(_("You were signed out, here or in another tab. Everything that was saved is safe."), "info")
+    else:
+        called = _("the lead {name}", name=who.pseudonym) if who.role == "lead" else who.pseudonym
+        text = _("You are signed in as {name}. This link is for somebody else; opening it signs you out.", name=called)
+        state.say(text, "info")
     agreed = state.button(_("Open it as the person it was made for"), "open-link") or state.recall("agreed") == link
     if not agreed:
-        st.link_button(_("Stay signed in as {name}", name=who.pseudonym), own_path(""))
+        if who is not None:
+            st.link_button(_("Stay signed in as {name}", name=who.pseudonym), own_path(""))
         st.stop()
     state.remember("agreed", link)

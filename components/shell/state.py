@@ -181,7 +181,12 @@ def was_signed_in() -> bool:
     An ended login closes its sockets. The tab then reconnects, possibly without the cookie, and names its session,
     which continues only with that login (`web.gate`).
     """
-    return session_cookie() is not None or bool(browser().people and recall(CAME_BACK))
+    return session_cookie() is not None or came_back_signed_out()
+
+
+def came_back_signed_out() -> bool:
+    """Whether this tab connected again, in a browser that somebody was signed in with; asked where nobody is."""
+    return bool(browser().people and recall(CAME_BACK))
 
 
 def require(role: str) -> Who:

@@ -331,6 +331,20 @@ def test_another_persons_link_closes_the_tabs_before(app, page, context, annotat
     assert token(page) == token(other)
 
 
+def test_a_sign_out_opens_no_waiting_link(app, page, context, annotator):
+    """The tab connected again, found nobody signed in, and signed the browser in as the person of the link."""
+    ben = annotator("Ben")
+    with app.writing() as session:
+        secret = links.issue_link(session, lifecycle.by_slug(session, SLUG), ben)
+    other = context.new_page()
+    other.goto(f"{app.url}/?join={secret}")
+    expect(other.get_by_text("This link is for somebody else")).to_be_visible()
+    browser.sign_out(page)
+    expect(other.get_by_text("You were signed out")).to_be_visible()
+    other.get_by_role("button", name="Open it as the person it was made for").click()
+    other.wait_for_selector(browser.WORKBENCH)
+
+
 def test_answers_after_a_login_ended_stay_on_the_computer(app, page, context):
     radio(page, "A:fluency", 3).check()
     is_saved(page)
