@@ -21,7 +21,7 @@ from sqlalchemy import event, func, select, update
 
 from triptych.annotate import exclusions
 from triptych.cli.main import main
-from triptych.errors import ImportRefused, InvalidRubric, NotAllowed
+from triptych.errors import Conflict, ImportRefused, InvalidRubric, NotAllowed
 from triptych.exchange import import_ratings
 from triptych.formats import read_items
 from triptych.formats.ratings import read_ratings
@@ -62,8 +62,9 @@ from triptych.storage.models import (
     StudyState,
     System,
 )
-from triptych.study import lifecycle
+from triptych.study import launch, lifecycle
 from triptych.study.annotator_groups import late_groups
+from triptych.study.duplicate import duplicate
 from triptych.study.lifecycle import StudyPlan
 from triptych.study.settings import settings_of
 from triptych.study.system_names import system_names
@@ -757,3 +758,20 @@ def test_the_command_line_takes_folders_groups_and_second_batches(capsys):
     assert main([*words, *batches]) == 2
     assert main([*words, *batches, "--duplicates", "last"]) == 0
     assert "7 items, 3 systems, 5 annotators, 30 annotations, 228 ratings" in capsys.readouterr().out
+
+
+def test_items_of_more_responses_than_letters_are_not_annotated(imported):
+    """Such a study was opened, and every annotator's page ended in an error."""
+    rows = [f"{item},s{n},ann,flu,{n % 5},text {n},Q{item}" for item in (1, 2) for n in range(7)]
+    files = [read("\n".join(["item_id,system,annotator,criterion,value,response,context", *rows]))]
+    asked = import_ratings.asked_as_proposed("Imported", files, import_ratings.proposed(files))
+    study, _, session = imported(assemble(files, asked))
+    lead = add_person(session, "other lead", Role.lead)
+    copy = duplicate(session, study, "Copy", lead)
+    for act in (
+        lambda: imported(assemble(files, asked), stays_open=True),
+        lambda: lifecycle.set_state(session, study, StudyState.open, "L"),
+        lambda: launch.check(session, copy),
+    ):
+        with pytest.raises(Conflict, match="An item has 7 responses"):
+            act()

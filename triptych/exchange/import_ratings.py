@@ -115,7 +115,7 @@ def import_ratings(
     """Creates the study with its ratings: closed or, with `stays_open`, open for further annotators.
 
     Raises NotAllowed for anybody but a lead or an invalid plan, and ImportRefused if there is an error, or if the study
-    should stay open but lacks texts or has criteria that only a judge can answer.
+    should stay open but lacks texts or has criteria that only a judge can answer; Conflict for too many responses.
     """
     if not ratings.ok:
         raise ImportRefused("There are still errors, so nothing was imported. Correct them and upload the files again.")
@@ -131,6 +131,8 @@ def import_ratings(
         most = max(_raters(ratings).values(), default=1)
         plan = replace(plan, access=Access.invited, raters_per_item=min(max(most, 1), MOST_RATERS))
     study = lifecycle.create_from_file(session, plan, ratings.asked.yaml, _as_file(ratings), who)
+    if stays_open:
+        lifecycle.refuse_many_responses(session, study)
     write(session, study, ratings, who.pseudonym, stays_open=stays_open)
     return study
 

@@ -16,11 +16,12 @@ def check(session: Session, study: Study) -> str:
     """The hash of the last event of a draft that may be launched as it is.
 
     It reads all texts, which takes seconds, so call it before the transaction that launches. Raises Conflict for a
-    study that was launched before, and while a line of the checklist stops it.
+    study that was launched before or has too many responses, and while a line of the checklist stops it.
     """
     study = lifecycle.by_slug(session, study.slug)
     last_event = study.event_hash
     _refuse_launched(study)
+    lifecycle.refuse_many_responses(session, study)
     _refuse_stopped(checklist.points(session, study, findings=[]))
     _refuse_stopped(checklist.points(session, study))
     return last_event

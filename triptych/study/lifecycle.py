@@ -17,7 +17,7 @@ from sqlmodel import Session
 from triptych import clock
 from triptych.errors import Conflict, ImportRefused, InvalidRubric, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats.layout import ITEM_GROUP
-from triptych.formats.model import ItemDraft, ItemFile
+from triptych.formats.model import MAX_CANDIDATES, ItemDraft, ItemFile
 from triptych.languages.language import _
 from triptych.rubric.files import parse_rubric
 from triptych.rubric.model import Presentation, Rubric
@@ -28,6 +28,7 @@ from triptych.storage.models import (
     IN_PLACE,
     Access,
     Assignment,
+    Candidate,
     Item,
     Kind,
     Membership,
@@ -234,6 +235,8 @@ def set_state(session: Session, study: Study, state: StudyState, actor: str) -> 
     study = lock(session, study.id)
     if state not in ALLOWED_NEXT[study.state]:
         raise Conflict(f"A study that is {study.state} cannot become {state}.")
+    if state == StudyState.open and study.opened_at is not None:
+        refuse_many_responses(session, study)
     old, study.state = study.state, state
     now: dict[str, Any] = {"state": state}
     study.paused_at = clock.now() if state == StudyState.paused else None
@@ -244,6 +247,15 @@ def set_state(session: Session, study: Study, state: StudyState, actor: str) -> 
         now |= copies.to_log(session, study)
     session.flush()
     events.record(session, study.id, EventKind(f"study {state}"), actor, old={"state": old}, new=now)
+
+
+def refuse_many_responses(session: Session, study: Study) -> None:
+    """Raises Conflict for a study whose items have more responses than a screen shows, as imported ones may have."""
+    responses = select(func.count()).select_from(Candidate).join(Item, Item.id == Candidate.item_id)
+    responses = responses.where(Item.study_id == study.id).group_by(Item.id)
+    most = session.scalar(responses.order_by(func.count().desc()).limit(1)) or 0
+    if most > MAX_CANDIDATES:
+        raise Conflict(f"An item has {most} responses; annotators can be shown at most {MAX_CANDIDATES}.")
 
 
 def unblind(session: Session, study: Study, certainty: Certainty) -> None:
