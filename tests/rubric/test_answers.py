@@ -43,15 +43,16 @@ def test_an_option_marked_missing_becomes_a_row_marked_missing():
     assert [(r.position, r.option) for r in rows if r.missing] == [(1, "unsure")]
 
 
-def test_a_point_with_many_digits_can_be_explained():
+@pytest.mark.parametrize("name", ["0.3333333", "0.1234567890123456", "0.00001", "-10000000000000000"])
+def test_a_point_with_many_digits_can_be_explained(name):
     """The browser names it 0.3333333, for which 0.333333 was looked up: what the point asks for was missing."""
-    third = "{value: 0.3333333, ask: {free_text: required}}"
-    rubric = parse_rubric(SMALL_RUBRIC.replace("{value: 1, title: Poor}", third))
-    answers = with_change(fluency=0.3333333) | {
-        "explanations": {"B": {"fluency": {"0.3333333": {"reasons": [], "text": "not good at all"}}}}
+    point = f"{{value: {name}, ask: {{free_text: required}}}}"
+    rubric = parse_rubric(SMALL_RUBRIC.replace("{value: 1, title: Poor}", point))
+    answers = with_change(fluency=float(name)) | {
+        "explanations": {"B": {"fluency": {name: {"reasons": [], "text": "not good at all"}}}}
     }
     rows = check_answers(rubric, "main", 3, parse_answers(answers)).ratings
-    assert [row.text for row in rows if row.number == 0.3333333] == ["not good at all"]
+    assert [row.text for row in rows if row.number == float(name)] == ["not good at all"]
 
 
 def test_a_required_criterion_that_is_not_answered_is_named():

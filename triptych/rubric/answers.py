@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from triptych.errors import InvalidAnnotation
 from triptych.rubric.model import Criterion, Rubric
-from triptych.rubric.scales import Ask, Best, Choice, Value, as_typed, shown
+from triptych.rubric.scales import Ask, Best, Choice, Value, shown
 from triptych.rubric.wording import length_in_words
 
 LETTERS = "ABCDEF"
@@ -258,7 +259,7 @@ def _row(rubric: Rubric, criterion: Criterion, position: int | None, place: str,
 
 def option_name(value: Value) -> str:
     """The key under which the browser stores the explanation of a value: `2.5`, `2`, `accept`."""
-    return as_typed(value) if isinstance(value, float | int) else str(value)
+    return f"{Decimal(repr(float(value))).normalize():f}" if isinstance(value, float | int) else str(value)
 
 
 def check_explanation(
