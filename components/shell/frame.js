@@ -30,7 +30,8 @@ function mark({ path, place, study }) {
   const places = document.querySelector(".st-key-frame-places");
   places?.setAttribute("role", "navigation");
   places?.setAttribute("aria-label", study);
-  document.querySelector(".st-key-frame-bar .stSelectbox")?.setAttribute("title", study); // the box cuts long titles
+  // the box cuts long titles
+  document.querySelector(".st-key-frame-bar [class*=st-key-study-]")?.setAttribute("title", study);
 }
 
 /** The key of the container to scroll into view, until it is drawn. */

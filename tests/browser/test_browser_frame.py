@@ -118,7 +118,7 @@ def test_a_long_title_is_readable_in_full(app, page):
     with app.reading() as session:
         slug = session.exec(select(Study.slug).where(Study.title == LONG_TITLE)).one()
     page.goto(f"{app.url}/log?study={slug}")
-    box = page.locator(".st-key-frame-bar [data-testid=stSelectbox]")
+    box = page.locator(".st-key-frame-bar [class*=st-key-study-]")
     expect(box).to_have_attribute("title", LONG_TITLE)
     assert LONG_TITLE in box.aria_snapshot()
 
