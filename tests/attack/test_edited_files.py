@@ -112,6 +112,21 @@ def test_an_edited_zip_proves_nothing(
     assert f"was changed after it was made: {name} differs from the file's own list" in capsys.readouterr().err
 
 
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize("call", [str, str.upper])
+def test_a_report_with_a_file_twice_proves_nothing(study, reported: Reported, tmp_path: Path, capsys, call):
+    """Programs differ in which of both they unpack, and some disks know one file by both names."""
+    path = tmp_path / "report.zip"
+    with zipfile.ZipFile(io.BytesIO(reported.report.zip)) as whole, zipfile.ZipFile(path, "w") as twice:
+        name = next(name for name in whole.namelist() if name.endswith("/ratings.csv"))
+        twice.writestr(call(name), "a fake")
+        for member in whole.namelist():
+            twice.writestr(member, whole.read(member))
+
+    assert program.main(["data", "verify", "--against", str(path)]) == 2
+    assert "was changed after it was made" in capsys.readouterr().err
+
+
 def fake_value(rows: str) -> str:
     return re.sub(r"(,mean,)[^,]+", r"\g<1>0.97", rows, count=1)
 

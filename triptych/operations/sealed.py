@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache, partial
 from typing import Any
@@ -31,11 +32,15 @@ UNREADABLE = (
 
 
 def changed_files(archive: ZipFile) -> list[str]:
-    """Names of the listed files that are missing or whose hash differs. Raises one of UNREADABLE."""
+    """Names of the listed files that are missing or whose hash differs, and of files that are there twice.
+
+    Raises one of UNREADABLE.
+    """
     if sum(entry.file_size for entry in archive.infolist()) > MAX_INFLATED:
         raise ValueError("the files are too large")
     hash_in = cache(partial(_hash_in, archive))  # several lists may name the same file
-    changed = []
+    times = Counter(map(str.casefold, archive.namelist()))  # some disks have one file for names that differ in case
+    changed = [name.rpartition("/")[2] for name in archive.namelist() if times[name.casefold()] > 1][:1]
     for name in dict.fromkeys(archive.namelist()):
         folder, slash, base = name.rpartition("/")
         for listed, sha256 in _listed_by(archive, name).get(LISTS[base], {}).items() if base in LISTS else ():
