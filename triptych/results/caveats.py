@@ -17,6 +17,7 @@ from triptych.results.annotators import speed_flag, speeds_of
 from triptych.results.design_caveats import one_at_a_time, unequal_sets, unequal_work, unevenly_missing, ungrouped
 from triptych.results.frame.loading import membership_of
 from triptych.results.frame.table import Filters
+from triptych.results.frame.upkeep import unblinding
 from triptych.results.judges import excluded_judges, judges_in, sides
 from triptych.results.quality import standings_counted
 from triptych.results.study_analysis import StudyAnalysis
@@ -282,9 +283,7 @@ def _unblinding(session: Session, study: Study, analysis: StudyAnalysis) -> Iter
     at = analysis.frame.unblinded_at
     if at is None:
         return
-    # the clock may have been set back since
-    unblinded = select(func.min(Event.number)).where(Event.study_id == study.id, Event.kind == EventKind.unblinded)
-    number = session.scalars(unblinded).one() or 0  # none: the log began later
+    number = unblinding(session, study)  # not its time: the clock may have been set back since
     edited = _edited_since(session, study, number)
     came_in = select(Event.assignment_id).where(Event.study_id == study.id, Event.kind.in_(ANSWERED))
     came_in = came_in.where(Event.number > number)

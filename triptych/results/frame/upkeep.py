@@ -121,11 +121,15 @@ def late_work(session: Session, study: Study, leads: frozenset[str]) -> frozense
     own = select(Assignment.id).join(Person).where(Assignment.study_id == study.id, Person.pseudonym.in_(leads))
     if study.unblinded_at is None or session.scalar(own.limit(1)) is None:
         return frozenset()
-    unblinded = select(func.min(Event.number)).where(Event.study_id == study.id, Event.kind == EventKind.unblinded)
-    number = session.scalar(unblinded) or 0  # none: the log began later
     # no other condition on the study, by which SQLite would read all of its later events
     came_in = select(Event.assignment_id).where(Event.assignment_id.in_(own), Event.kind.in_(HANDED_IN))
-    return frozenset(session.scalars(came_in.where(Event.number > number)))
+    return frozenset(session.scalars(came_in.where(Event.number > unblinding(session, study))))
+
+
+def unblinding(session: Session, study: Study) -> int:
+    """Number of the event that unblinded an unblinded study; 0 if its log began later."""
+    unblinded = select(func.min(Event.number)).where(Event.study_id == study.id, Event.kind == EventKind.unblinded)
+    return session.scalar(unblinded) or 0
 
 
 def _present_leads(session: Session, study: Study) -> frozenset[str]:
