@@ -299,9 +299,7 @@ def heds_markdown(sheet: Sheet, criteria: list[Criterion], head: str) -> str:
         lines.append(f"## {section} {title}")
         for name, key in _parts(section, criteria):
             lines += [f"### {code_span(name)}"] if name else []
-            lines.append(
-                "\n".join(_line(question, sheet.get((question.number, key), Answer())) for question in questions)
-            )
+            lines.append("\n".join(_line(sheet, question, key) for question in questions))
 
     return "\n\n".join(lines) + "\n"
 
@@ -311,5 +309,6 @@ def _parts(section: str, criteria: list[Criterion]) -> list[tuple[str, str]]:
     return [(name, key) for key, name in criterion_names(criteria).items()] if section == ABOUT_CRITERIA else [("", "")]
 
 
-def _line(question: SheetQuestion, answer: Answer) -> str:
+def _line(sheet: Sheet, question: SheetQuestion, key: str) -> str:
+    answer = sheet.get((question.number, key), Answer())
     return f"- {question.number} {question.words}: {in_words(question, answer, code_span)}"

@@ -66,10 +66,9 @@ def _mean(book: Book, result: CriterionResult, name: str, notes: Notes, raised: 
 
 def _above(analysis: StudyAnalysis, result: CriterionResult, name: str, letters: dict[str, str]) -> str:
     """The systems that this one is clearly above, after Holm's adjustment: their letters, or their number."""
-    beaten = []
-    for contrast in clear_of(analysis.contrasts_of(result.criterion.key)):
-        beaten += [letters[analysis.name(contrast.lower)]] if analysis.name(contrast.higher) == name else []
-    return ",".join(sorted(beaten)) if _lettered(analysis) else str(len(beaten) or "")
+    clear = clear_of(analysis.contrasts_of(result.criterion.key))
+    beaten = sorted(letters[analysis.name(of.lower)] for of in clear if analysis.name(of.higher) == name)
+    return ",".join(beaten) if _lettered(analysis) else str(len(beaten) or "")
 
 
 def _n_row(rated: Sequence[CriterionResult]) -> tuple[Cell, ...]:
