@@ -75,11 +75,11 @@ def ask_before_changing_person(who: Who | None, person_id: int | None, link: str
     if who.person_id == person_id if who else not state.came_back_signed_out():
         return
     if who is None:
-        state.say(_("You were signed out, here or in another tab. Everything that was saved is safe."), "info")
+        text = _("You were signed out, here or in another tab. Everything that was saved is safe.")
     else:
         called = _("the lead {name}", name=who.pseudonym) if who.role == "lead" else who.pseudonym
         text = _("You are signed in as {name}. This link is for somebody else; opening it signs you out.", name=called)
-        state.say(text, "info")
+    state.say(text, "info")
     agreed = state.button(_("Open it as the person it was made for"), "open-link") or state.recall("agreed") == link
     if not agreed:
         if who is not None:

@@ -33,7 +33,7 @@ def change(parts: Parts | None) -> None:
 
 def items(sheet: SettingsSheet, rubric: Rubric) -> None:
     with state.reading() as session:
-        lines, total = design.item_lines(session, study), lifecycle.line_of(session, study).items
+        lines, total = design.item_lines(session, study), lifecycle.items_to_rate(session, study)
     setup_fields.common_names(sheet, findings)
     design_items.item_table(lines, total)
     st.header("More items", anchor=False)

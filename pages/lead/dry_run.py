@@ -31,7 +31,7 @@ def run(study: Study, recipe: Recipe) -> DryRun | None:
 
 who = state.require("lead")
 with chosen_study(who) as (session, study):
-    slug, items = study.slug, lifecycle.line_of(session, study).items
+    slug, items = study.slug, lifecycle.items_to_rate(session, study)
 st.text(INTRODUCTION)
 if items < 2:
     empty_state("A dry run needs at least two items. Add items first.", "Setup", slug)

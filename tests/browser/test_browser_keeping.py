@@ -318,12 +318,17 @@ def test_signing_out_in_one_tab_closes_the_others(app, page, context):
     expect(page.locator(".tw")).to_have_count(0)
 
 
-def test_another_persons_link_closes_the_tabs_before(app, page, context, annotator):
-    ben = annotator("Ben")
+def with_link_of(person_id, app, context):
+    """A new tab that opens a personal link."""
     with app.writing() as session:
-        secret = links.issue_link(session, lifecycle.by_slug(session, SLUG), ben)
-    other = context.new_page()
-    other.goto(f"{app.url}/?join={secret}")
+        secret = links.issue_link(session, lifecycle.by_slug(session, SLUG), person_id)
+    tab = context.new_page()
+    tab.goto(f"{app.url}/?join={secret}")
+    return tab
+
+
+def test_another_persons_link_closes_the_tabs_before(app, page, context, annotator):
+    other = with_link_of(annotator("Ben"), app, context)
     name = token(page)
     other.get_by_role("button", name="Open it as the person it was made for").click()
     other.wait_for_selector(browser.WORKBENCH)
@@ -333,11 +338,7 @@ def test_another_persons_link_closes_the_tabs_before(app, page, context, annotat
 
 def test_a_sign_out_opens_no_waiting_link(app, page, context, annotator):
     """The tab connected again, found nobody signed in, and signed the browser in as the person of the link."""
-    ben = annotator("Ben")
-    with app.writing() as session:
-        secret = links.issue_link(session, lifecycle.by_slug(session, SLUG), ben)
-    other = context.new_page()
-    other.goto(f"{app.url}/?join={secret}")
+    other = with_link_of(annotator("Ben"), app, context)
     expect(other.get_by_text("This link is for somebody else")).to_be_visible()
     browser.sign_out(page)
     expect(other.get_by_text("You were signed out")).to_be_visible()

@@ -39,7 +39,7 @@ def of_work(session: Session, study: Study, who: Who) -> Progress:
     """
     row = session.connection().execute(_counts(), {"study": study.id, "person": who.person_id}).one()
     done, mean_seconds, has_plan, own_planned, retired, attention, gold = row
-    total = _item_limit(study, own_planned if has_plan else study.item_count - retired)
+    total = _item_limit(study, has_plan, own_planned, retired)
     rules = settings_of(study).checks
     if attention or gold or rules.repeat_percent:
         total += checks.expected(rules, check_seed(study, who), total, attention, gold)
@@ -52,10 +52,11 @@ def main_items(session: Session, study: Study, who: Who) -> int:
     """How many main items this person gets at most."""
     query = select(*_planned())
     has_plan, own_planned, retired = session.execute(query, {"study": study.id, "person": who.person_id}).one()
-    return _item_limit(study, own_planned if has_plan else study.item_count - retired)
+    return _item_limit(study, has_plan, own_planned, retired)
 
 
-def _item_limit(study: Study, available: int) -> int:
+def _item_limit(study: Study, has_plan: bool, own_planned: int, retired: int) -> int:
+    available = own_planned if has_plan else study.item_count - retired
     limit = settings_of(study).items_per_annotator
     return available if limit is None else min(limit, available)
 

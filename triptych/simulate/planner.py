@@ -272,7 +272,7 @@ def shape_of(session: Session, study: Study) -> Shape:
     for criterion in comparable:
         titles.setdefault(_scale_of(criterion), []).append(criterion.title)
     scales = {", ".join(of_scale): scale for scale, of_scale in titles.items()}
-    items = lifecycle.line_of(session, study).items
+    items = lifecycle.items_to_rate(session, study)
     return Shape(tuple(system_names(session, study).values()), max(1, len(deciding)), scales, items)
 
 

@@ -11,7 +11,7 @@ from decimal import Decimal
 from functools import partial
 from typing import Any, get_args
 
-from sqlalchemy import Select, bindparam, func, or_, select
+from sqlalchemy import ColumnElement, Select, bindparam, func, or_, select
 from sqlmodel import Session
 
 from triptych import clock
@@ -462,11 +462,19 @@ def line_of(session: Session, study: Study) -> StudyLine:
     return lines_of(session, [study])[0]
 
 
+def items_to_rate(session: Session, study: Study) -> int:
+    """The number of items in the study's line."""
+    return session.execute(select(func.count()).where(*_to_rate([study.id]))).scalar_one()
+
+
+def _to_rate(ids: Sequence[int]) -> tuple[ColumnElement[bool], ...]:
+    return Item.study_id.in_(ids), Item.purpose == Purpose.main, ~Item.retired
+
+
 def lines_of(session: Session, studies: Sequence[Study]) -> list[StudyLine]:
     """The lines of these studies, in their order."""
     ids = [study.id for study in studies]
-    in_use = Item.study_id.in_(ids), Item.purpose == Purpose.main, ~Item.retired
-    sizes = select(Item.study_id, func.count(), func.sum(Item.raters)).where(*in_use).group_by(Item.study_id)
+    sizes = select(Item.study_id, func.count(), func.sum(Item.raters)).where(*_to_rate(ids)).group_by(Item.study_id)
     size_of = {study_id: (items, int(places)) for study_id, items, places in session.execute(sizes)}
     counts = (
         Membership.study_id.in_(ids),
