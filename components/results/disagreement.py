@@ -11,6 +11,7 @@ from components.shell.words import NONE, percent
 from triptych.results.study_analysis import StudyAnalysis
 
 MAX_LISTED = 200
+ALL_AGREE = "Wherever two annotators rated the same, they gave the same rating."
 NOTHING = "No response has been rated by two annotators yet."
 
 
@@ -25,6 +26,8 @@ def people(analysis: StudyAnalysis, slug: str) -> None:
     sentence = (
         f"{far.annotator} is farthest from the others, most of all on {analysis.title(worst)} "
         f"({percent(far.criteria[worst])} of the scale)."
+        if round(far.criteria[worst], 9)
+        else ALL_AGREE
     )
     st.text(sentence)
     charts.show(figures.distances(disagreement, titles), "distances", f"{slug}-annotators", sentence)
@@ -45,7 +48,12 @@ def items(analysis: StudyAnalysis, slug: str) -> str | None:
     disagreement, titles = analysis.disagreement, analysis.titles
     if not disagreement.items:
         return None
-    sentence = f"Annotators are farthest apart on {disagreement.items[0].item}. Pick an item to read it."
+    first = disagreement.items[0]
+    sentence = (
+        f"Annotators are farthest apart on {first.item}. Pick an item to read it."
+        if round(first.score, 9)
+        else ALL_AGREE
+    )
     st.text(sentence)
     charts.show(figures.items(disagreement, titles), "items", f"{slug}-items", sentence)
     rows = [

@@ -13,6 +13,7 @@ from helpers.studies import SMALL_RUBRIC, add_person, full_answers
 from sqlalchemy import select
 from streamlit.testing.v1 import AppTest
 
+from components.results import disagreement
 from components.results.more import ANALYSES, LENGTHS
 from components.shell import live, state
 from triptych.storage import database, events
@@ -222,6 +223,17 @@ def test_results_pages_refuse_annotators(visit, lab, page):
     assert "This page is for leads" in app.error[0].value
     assert "System 1" not in words(app)
     assert not app.metric and not app.dataframe and not app.multiselect
+
+
+def test_nobody_is_farthest_where_all_gave_the_same_ratings(visit, make_study):
+    with database.writing(web_engine()) as session:
+        study, lead, people = make_study(session, items=1)
+        for who in people:
+            submit(session, study, who, full_answers(fluency=3))
+
+    text = words(turn_to(visit(lead, "results.py", study=study.slug), study, "Who disagrees"))
+    assert text.count(disagreement.ALL_AGREE) == 2  # of the annotators and of the items
+    assert "farthest" not in text
 
 
 def test_simulated_ratings_count_only_when_asked_for_and_are_named(visit, lab):
