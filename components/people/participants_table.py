@@ -104,7 +104,7 @@ def _columns(people: Sequence[Participant], zone: ZoneInfo) -> dict[str, Sequenc
         "Group": [person.group for person in people],
         "State": [person.state for person in people],
         FLAGS: [" ".join(filter(None, (person.why, *person.flags))) or NONE for person in people],
-        "Progress": [round(100 * person.done / person.total) if person.total else 0 for person in people],
+        "Progress": [100 * person.done // person.total if person.total else 0 for person in people],
         "Done": [_done(person) for person in people],
         "Pace": [_minutes(person.seconds) for person in people],
         "Last seen": seen.tz_convert(zone),

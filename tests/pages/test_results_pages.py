@@ -55,7 +55,7 @@ SECTIONS = ["Which is better", "Can it be trusted", "Who disagrees", "What they 
 def test_the_page_shows_progress_and_findings_per_criterion(visit, lab):
     study, lead, people = lab
     app = visit(lead, "results.py", study=study.slug)
-    assert progress_of(app) == "2 of 3 annotations · 67 %"
+    assert progress_of(app) == "2 of 3 annotations · 66 %"
     assert [heading.value for heading in app.header] == [state.plain("Fluency: No interval: one item is too few.")]
     headings = [heading.value for heading in app.subheader]
     assert headings == ["Can it be trusted?", "Progress", "What to do next", "Fluency", "Verdict"]
@@ -244,7 +244,7 @@ def test_simulated_ratings_count_only_when_asked_for_and_are_named(visit, lab):
     app = visit(lead, "results.py", study=study.slug)
     assert progress_of(app) == "0 of 3 annotations · 0 %"
     app.multiselect[0].set_value(["simulated"]).run()
-    assert progress_of(app) == "2 of 3 annotations · 67 %"
+    assert progress_of(app) == "2 of 3 annotations · 66 %"
     assert "simulated annotators" in app.warning[0].value
 
 

@@ -128,10 +128,10 @@ def _order(analysis: StudyAnalysis, board: Board) -> Order:
 def progress(board: Board) -> None:
     """The number of finished and expected annotations, and the expected date."""
     view = board.overview
-    share = min(view.done / view.expected, 1.0) if view.expected else 0.0
+    percents = min(100 * view.done // view.expected, 100) if view.expected else 0  # 100 only when all are there
     with st.container(border=True, gap="xsmall"):
         st.subheader("Progress", anchor=False)
-        st.progress(share, text=f"{view.done:,} of {counted(view.expected, 'annotation')} · {100 * share:.0f} %")
+        st.progress(percents, text=f"{view.done:,} of {counted(view.expected, 'annotation')} · {percents} %")
         st.text(f"{_when(board.study.state, view)} {view.items_complete:,} of {counted(view.items, 'item')} complete.")
         apart = {"skipped": view.skipped, "ignored": view.ignored, "surplus": view.surplus}
         extra = [f"{n} {word}" for word, n in apart.items() if n]
