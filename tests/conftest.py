@@ -108,9 +108,14 @@ def move_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 @pytest.fixture(autouse=True)
-def own_main(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A test of a page leaves the app as `__main__`, which every process that a later test spawns would run."""
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+def own_main() -> Iterator[None]:
+    """A test of a page leaves the app as `__main__`, which every process that a later test spawns would run.
+
+    Not by monkeypatch, which a test may undo while a page runs.
+    """
+    main = sys.modules["__main__"]
+    yield
+    sys.modules["__main__"] = main
 
 
 @pytest.fixture(autouse=True)
