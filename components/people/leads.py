@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pandas as pd
 import streamlit as st
 
+from components.people.choose_member import choose_member
 from components.people.invitations import guest_form
 from components.people.links import show_links
-from components.people.people_table import choose_member, leads_table
 from components.shell import state
 from components.shell.choices import certain
 from components.shell.clearing import run_and_clear
+from components.shell.words import moment
 from triptych.people import invitations, roster
 from triptych.people.invitations import Invited
 from triptych.people.names import LONGEST_NAME
@@ -30,7 +32,7 @@ REMOVE_HINT = (
 
 def leads(study: Study, everybody: Sequence[Member], who: Who) -> None:
     """Draw the leads and the actions on them."""
-    leads_table(everybody)
+    _table(everybody)
     actor = who.pseudonym
     with st.container(horizontal=True):
         with st.popover("Add a lead"):
@@ -49,6 +51,21 @@ def leads(study: Study, everybody: Sequence[Member], who: Who) -> None:
             with st.popover("Remove a lead"):
                 _remove(study, fellow, who)
     state.show_messages()
+
+
+def _table(rows: Sequence[Member]) -> None:
+    """The leads of the study; one who has not set a passcode yet is shown as invited."""
+    leads = [row for row in rows if row.role == Role.lead]
+    if not leads:
+        st.text("Every lead on this server can see this demo study.")
+        return
+    table = {
+        "Lead": [row.pseudonym for row in leads],
+        "Name": [row.name or "" for row in leads],
+        "State": [row.state.capitalize() for row in leads],
+        "Since": [moment(row.joined_at) for row in leads],
+    }
+    st.dataframe(pd.DataFrame(table), hide_index=True, key="leads")
 
 
 def _add(study: Study, actor: str) -> None:

@@ -10,10 +10,10 @@ from zoneinfo import ZoneInfo, available_timezones
 import pandas as pd
 import streamlit as st
 
-from components.people.people_table import PROGRESS, consent
 from components.shell.state import key_of
-from components.shell.words import NONE
+from components.shell.words import NONE, moment
 from triptych.participants.participant import Participant, Phase
+from triptych.people.roster import Member
 from triptych.results.pay import money
 
 FLAGGED, EVERYBODY = "Flagged", "Everybody"
@@ -22,6 +22,7 @@ STATES = (*Phase, FLAGGED)
 # columns that are left out if nobody has a value
 OPTIONAL = ("Name", "Group", "E-mail", "Panel id", "Pay due", "Consent", "Link until")
 
+PROGRESS = st.column_config.ProgressColumn("Progress", format="%d %%", min_value=0, max_value=100)
 DUE_NOTE = (
     "For every item that they rated or ignored, with checks and repeats, at the pay that was set when it was first "
     "handed in. Skipped items, training, tests and final values are not counted."
@@ -111,7 +112,7 @@ def _columns(people: Sequence[Participant], zone: ZoneInfo) -> dict[str, Sequenc
         "Pay due": [" and ".join(money(due, currency) for currency, due in person.due.items()) for person in people],
         "E-mail": [member.email or "" for member in members],
         "Panel id": [member.panel_id or "" for member in members],
-        "Consent": [consent(member) for member in members],
+        "Consent": [_consent(member) for member in members],
         "Link until": [_day(member.link_until, zone) for member in members],
     }
 
@@ -133,3 +134,10 @@ def _zone() -> ZoneInfo:
     """The browser's time zone."""
     name = st.context.timezone
     return ZoneInfo(name if name in available_timezones() else "UTC")
+
+
+def _consent(member: Member) -> str:
+    """When a member consented, and whether the text has changed since."""
+    if member.consent == "none":
+        return "not yet"
+    return moment(member.consented_at) + (" to an earlier text" if member.consent == "outdated" else "")

@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from components.people.choose_member import choose_member
 from components.people.links import show_links
-from components.people.people_table import choose_member
 from components.shell import state
 from components.shell.clearing import run_and_clear
 from components.shell.words import moment
