@@ -1,4 +1,5 @@
 // A text on the page: nodes that record their position in the raw text, and selections in them. Offsets are UTF-16.
+// The words of buttons are in `triptych/languages/`, see language.js.
 
 import { snap } from "./textpoints.js";
 

@@ -1,7 +1,8 @@
 """A study's finished work as files for other programs: read once, in batches, while a zip is written.
 
 This module joins the texts, the order on screen and all annotations of an item. Systems and speakers have the names of
-`study.system_names`, so that exports of a blind study are blind too.
+`study.system_names`, so that exports of a blind study are blind too. The columns are in `formats`: `writers/tables.py`
+and `ratings_csv.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The report as one HTML file that opens without a network: it contains no script, font or address.
 
-report.html.j2 next to this file is its template, which escapes all user texts.
+report.html.j2 next to this file is its template, which escapes all user texts. The order of the sections is in
+`build._sections`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The kinds of scale. A new kind is a class here, named in `Scale` and `KINDS`.
 
-CONTRIBUTING.md, *Where do I add …*, lists where a kind is stored, shown, analysed and exported.
+CONTRIBUTING.md, *Where do I change …*, lists where a kind is stored, shown, analysed and exported.
 """
 
 from __future__ import annotations
