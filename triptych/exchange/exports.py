@@ -20,6 +20,7 @@ from sqlmodel import Session
 from triptych.errors import NotAllowed, NotFound
 from triptych.exchange.underway import Underway
 from triptych.formats.model import TurnDraft
+from triptych.formats.ratings_csv import OF_HIGHLIGHT
 from triptych.formats.writers import FORMATS
 from triptych.formats.writers.codebook import documents
 from triptych.formats.writers.model import (
@@ -321,9 +322,8 @@ def _ratings(session: Session, ids: Sequence[int], selection: Selection) -> Grou
 
 def _highlights(session: Session, ids: Sequence[int], selection: Selection) -> Groups:
     """(assignment, position or None) → its highlights."""
-    names = ("assignment_id", "position", "turn", "label", "start", "end", "quote", "comment", "unit")
-    marks = select(*(getattr(Highlight, name) for name in names)).order_by(Highlight.id)
-    query = marks.join(Assignment, Assignment.id == Highlight.assignment_id)
+    marks = select(Highlight.assignment_id, *(getattr(Highlight, name) for name in OF_HIGHLIGHT))
+    query = marks.join(Assignment, Assignment.id == Highlight.assignment_id).order_by(Highlight.id)
     highlights: Groups = defaultdict(list)
     for assignment, position, *mark in _of_work(session, query, selection, ids):
         highlights[assignment, position].append(FinishedHighlight(*mark))

@@ -7,7 +7,7 @@ Unicode code points with the end exclusive, times are UTC. `repeat_of` is the it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from triptych.formats.long_csv import Cell
@@ -42,21 +42,8 @@ RATINGS = {
 RATINGS_HEADER = tuple(RATINGS)
 # columns that no other program's table has; they identify an export of any version
 OWN_COLUMNS = {"design_hash", "annotator_kind", "explanation_words"}
-# column → function that gets its cell from a row of the database and (blind code → printable name)
-HIGHLIGHTS: dict[str, Callable[[Any, dict[int, str]], Cell]] = {
-    "annotator": lambda row, _: row.pseudonym,
-    "item_id": lambda row, _: row.external_id,
-    "system": lambda row, names: names.get(row.blind_code),
-    "position": lambda row, _: row.position if row.order_known else None,
-    "turn": lambda row, _: row.turn,
-    "label": lambda row, _: row.label,
-    "start": lambda row, _: row.start,
-    "end": lambda row, _: row.end,
-    "quote": lambda row, _: row.quote,
-    "comment": lambda row, _: row.comment,
-    "unit": lambda row, _: row.unit,
-}
-HIGHLIGHTS_HEADER = tuple(HIGHLIGHTS)
+OF_HIGHLIGHT = ("position", "turn", "label", "start", "end", "quote", "comment", "unit")  # columns of its table
+HIGHLIGHTS_HEADER = ("annotator", "item_id", "system", *OF_HIGHLIGHT)
 
 NO_EXPLANATION = ("", "", 0)
 
@@ -83,8 +70,3 @@ def rating_rows(study: Any, names: dict[int, str], work: Any, ratings: Iterable[
             (";".join(reasons or ()), text or "", count_words(text or "")) if reasons or text else NO_EXPLANATION
         )
         yield (*before, names.get(system), place, criterion, number, option, int(missing), *explanation, *after)
-
-
-def highlight_row(names: dict[int, str], row: Any) -> tuple[Cell, ...]:
-    """One highlight; an imported quote that is not in the text has no offsets."""
-    return tuple(cell(row, names) for cell in HIGHLIGHTS.values())

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Integer, Select, and_, select, true, type_coerce
 from sqlmodel import Session
 
-from triptych.formats.ratings_csv import highlight_row, rating_rows
+from triptych.formats.ratings_csv import OF_HIGHLIGHT, rating_rows
 from triptych.results.frame.highlights import highlights_of
 from triptych.results.frame.loading import membership_of
 from triptych.storage.answers import select_answers
@@ -31,17 +31,6 @@ from triptych.storage.models import (
     System,
 )
 from triptych.study.system_names import system_names
-
-MARK = (
-    Highlight.position,
-    Highlight.turn,
-    Highlight.label,
-    Highlight.start,
-    Highlight.end,
-    Highlight.quote,
-    Highlight.comment,
-    Highlight.unit,
-)
 
 
 def export_ratings(session: Session, study: Study, part: range | None = None) -> Iterator[tuple[Any, ...]]:
@@ -133,13 +122,17 @@ def _ratings_of(study: Study) -> Select[*tuple[Any, ...]]:
 def export_highlights(session: Session, study: Study, part: range | None = None) -> Iterator[tuple[Any, ...]]:
     """Every highlight of the main annotations, as rows of the highlights CSV, streamed; part: as `export_ratings`."""
     names = system_names(session, study)
+    own = [getattr(Highlight, name) for name in OF_HIGHLIGHT]
     statement = (
-        highlights_of(study, Person.pseudonym, Item.external_id, System.blind_code, Slot.order_known, *MARK)
+        highlights_of(study, Person.pseudonym, Item.external_id, System.blind_code, Slot.order_known, *own)
         .outerjoin(System, System.id == Candidate.system_id)
         .where(_among(Highlight.id, part))
         .order_by(Highlight.id)
     )
-    return (highlight_row(names, row) for row in _streamed(session, statement))
+    return (
+        (annotator, item, names.get(system), position if order_known else None, *mark)
+        for annotator, item, system, order_known, position, *mark in _streamed(session, statement)
+    )
 
 
 def _streamed(session: Session, statement: Select[Any]) -> Iterable[Any]:
