@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -196,14 +197,23 @@ def _work(selection: Selection) -> list[ColumnElement[bool]]:
 
 
 def _complete(session: Session, batch: Sequence[Item], shown: _Shown, selection: Selection) -> Iterator[FinishedItem]:
-    names, titles, late = shown
+    ids = [item.id for item in batch]
+    work = _grouped(session, _annotations(selection, shown.late), Assignment.item_id, ids)
+    ratings = _ratings(session, ids, selection)
+    highlights = _highlights(session, ids, selection)
+    slots = _slots(session, ids, selection, shown.systems, ratings, highlights)
+    for number, item in zip(ids, with_texts(session, batch, shown.systems, shown.speakers), strict=True):
+        annotations = (_annotation(row, slots[row.number], ratings, highlights) for row in work[number])
+        yield replace(item, annotations=tuple(annotations))
+
+
+def with_texts(
+    session: Session, batch: Sequence[Item], names: dict[int, str], titles: dict[str, str]
+) -> Iterator[FinishedItem]:
+    """The items with their candidates, without annotations. names, titles: as in `_Shown`."""
     ids = [item.id for item in batch]
     turns = _grouped(session, select(Turn.item_id, Turn.speaker, Turn.text).order_by(Turn.position), Turn.item_id, ids)
     candidates = _grouped(session, _candidates(), Candidate.item_id, ids)
-    work = _grouped(session, _annotations(selection, late), Assignment.item_id, ids)
-    ratings = _ratings(session, ids, selection)
-    highlights = _highlights(session, ids, selection)
-    slots = _slots(session, ids, selection, names, ratings, highlights)
     for item in batch:
         yield FinishedItem(
             item_id=item.external_id,
@@ -214,7 +224,7 @@ def _complete(session: Session, batch: Sequence[Item], shown: _Shown, selection:
             extra_texts=item.extra_texts,
             retired=item.retired,
             candidates=tuple(_candidate(row, names, titles) for row in candidates[item.id]),
-            annotations=tuple(_annotation(row, slots[row.number], ratings, highlights) for row in work[item.id]),
+            annotations=(),
         )
 
 
