@@ -137,9 +137,7 @@ def marked_in(finished: Finished, place: Literal["candidate", "context"]) -> lis
 
 def context(item: FinishedItem) -> tuple[str, list[int]]:
     """The context as one text, and the offset of each turn's text; [0] for a text without turns."""
-    spoken, starts = joined(item.turns)
-    above = f"{item.context}\n\n" if item.context and spoken else item.context
-    return above + spoken, [len(above) + start for start in starts]
+    return joined(item.turns) if item.turns else (item.context, [])
 
 
 def fields(item: FinishedItem, response: str = "response") -> dict[str, str]:

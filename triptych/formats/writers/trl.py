@@ -141,11 +141,10 @@ def _prompt(finished: Finished, item: FinishedItem) -> JsonObject:
     """The context as the prompt; a conversation without a context has no prompt, its completion holds all turns."""
     if not finished.has_dialogues:
         return {"prompt": item.context}
-    if not item.turns:
-        messages = [{"role": "user", "content": item.context}] if item.context else []
+    if item.turns:
+        messages = _messages(item.turns, item.turns[-1].speaker)
     else:
-        before = [{"role": "system", "content": item.context}] if item.context else []
-        messages = [*before, *_messages(item.turns, item.turns[-1].speaker)]
+        messages = [{"role": "user", "content": item.context}] if item.context else []
     return {} if finished.has_conversations and not messages else {"prompt": messages}
 
 
