@@ -3,6 +3,9 @@
 An error that only one module raises is defined there, below TriptychError too.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class TriptychError(Exception):
     """Base of all messages meant for a person. Each argument is one line of it."""
@@ -61,3 +64,13 @@ class StudyNotOpen(Conflict):
 
 class UnsafeDatabase(TriptychError):
     """The database cannot be opened without risking the data."""
+
+
+@contextmanager
+def naming(file: str) -> Iterator[None]:
+    """A refusal of this file names it."""
+    try:
+        yield
+    except ImportRefused as refusal:
+        refusal.args = (f"{file}: {refusal}",)
+        raise

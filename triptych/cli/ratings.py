@@ -107,13 +107,12 @@ def ratings_in(
         paths, others = _files_in(Path(after))
         first = len(read_in)
         for path, name in paths:
+            content = _content(path, encoding)
             try:
-                content = _content(path, encoding)
                 files = read_files(content, name_of("-", content) if name == "-" else name, kind, mapping.roles)
+                read_in += [in_group(file, group) for file in files]
             except RolesNeeded as refusal:
                 unclear.append(RolesNeeded(refusal.roles, f"{name}: {refusal}"))
-                continue
-            read_in += [in_group(file, group) for file in files]
         if read_in[first:]:
             read_in[first].problems += archives.not_read("the folder", others)
     if unclear:

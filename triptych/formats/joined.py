@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from triptych.errors import ImportRefused
+from triptych.errors import ImportRefused, naming
 from triptych.formats.items import make_items
 from triptych.formats.model import (
     MAX_CANDIDATES,
@@ -91,10 +91,8 @@ def _check_lookalikes(parts: Sequence[SystemFile]) -> None:
 
 def _part(name: str, data: bytes, system: str, options: ReadOptions) -> SystemFile:
     findings = Findings(file=name)
-    try:
+    with naming(name):
         file = make_items(read_items_source(data, name, options, findings), options, findings, system.strip())
-    except ImportRefused as refusal:
-        raise ImportRefused(f"{name}: {refusal}") from refusal
     for item in file.items:
         if len(item.candidates) > 1:
             named = ", ".join(f"'{candidate.system}'" for candidate in item.candidates)

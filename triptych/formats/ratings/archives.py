@@ -9,18 +9,15 @@ import io
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import PurePosixPath
-from typing import TypeVar
 
-from triptych.errors import ImportRefused, NothingToImport
+from triptych.errors import ImportRefused, NothingToImport, naming
 from triptych.formats import decode, read_items
 from triptych.formats.decode import UnconfirmedEncoding
 from triptych.formats.json_files import number_of_parts
 from triptych.formats.model import MAX_UPLOAD, Problem
 from triptych.formats.ratings import potato
 from triptych.formats.ratings.model import MAX_RATINGS, FinishedRatings, Gathering, RaterKind
-from triptych.formats.ratings.roles import RolesNeeded
 from triptych.formats.ratings.sources import RATINGS
 from triptych.formats.tables import DELIMITERS
 from triptych.formats.zips import unzipped
@@ -42,7 +39,6 @@ NO_TEXTS = "The items in the same archive are not used, because a text is missin
 
 Reader = Callable[[bytes, str, RaterKind], FinishedRatings]
 Files = Mapping[str, bytes]
-Read = TypeVar("Read")
 
 
 def read_archive(data: bytes, filename: str, kind: RaterKind, read: Reader) -> tuple[FinishedRatings, ...]:
@@ -62,7 +58,7 @@ def read_archive(data: bytes, filename: str, kind: RaterKind, read: Reader) -> t
         raise ImportRefused(NOTHING)
     _refuse_many_packed(chosen)
     _refuse_many_parts(files, chosen)
-    results = _read_all({name: partial(read, files[name], name, kind) for name in chosen})
+    results = _read_all(files, chosen, kind, read)
     if items and results[0].format == "Table of ratings":
         _add_items(results[0], files, items[0])
     if not _of_stems(files, (CODEBOOK,)):  # the other files of an export repeat what the chosen ones contain
@@ -91,16 +87,17 @@ def _refuse_many_parts(files: Files, names: Iterable[str]) -> None:
         raise ImportRefused(f"The JSON files in the zip have more than {MAX_PARTS:,} parts; split it.")
 
 
-def _read_all(readers: Mapping[str, Callable[[], FinishedRatings]]) -> list[FinishedRatings]:
-    """What the files hold, without those that have no rows, such as the highlights of a study where nobody marked any.
+def _read_all(files: Files, names: Sequence[str], kind: RaterKind, read: Reader) -> list[FinishedRatings]:
+    """What they hold, without those that have no rows, such as the highlights of a study where nobody marked any.
 
     Raises ImportRefused if none has rows, or if all have too many ratings together.
     """
     results: list[FinishedRatings] = []
     empty: dict[str, NothingToImport] = {}
-    for name, read in readers.items():
+    for name in names:
         try:
-            results.append(_named(name, read))
+            with naming(name):
+                results.append(read(files[name], name, kind))
         except NothingToImport as refusal:
             empty[name] = refusal
         if sum(len(result.ratings) for result in results) > MAX_RATINGS:
@@ -122,9 +119,8 @@ def recoded_zip(data: bytes, encodings: Mapping[str, str]) -> bytes:
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, content in _members(data).items():
-            if name in encodings:
-                content = _named(name, partial(decode.recoded, content, encodings[name]))
-            archive.writestr(name, content)
+            with naming(name):
+                archive.writestr(name, decode.recoded(content, encodings[name]) if name in encodings else content)
     return made.getvalue()
 
 
@@ -151,21 +147,10 @@ def _of_stems(files: Files, stems: tuple[str, ...]) -> list[str]:
     return [name for stem in stems for name in readable if PurePosixPath(name).stem.casefold() == stem]
 
 
-def _named(name: str, read: Callable[[], Read]) -> Read:
-    """The result of reading one file; if the reader refuses it, the message names the file."""
-    try:
-        return read()
-    except RolesNeeded as unclear:
-        raise RolesNeeded(unclear.roles, f"{name}: {unclear}") from unclear
-    except NothingToImport as refusal:
-        raise NothingToImport(f"{name}: {refusal}") from refusal
-    except ImportRefused as refusal:
-        raise ImportRefused(f"{name}: {refusal}") from refusal
-
-
 def _add_items(ratings: FinishedRatings, files: Files, name: str) -> None:
     """Adds the items of the same archive to the ratings, with the warnings about them, if all of them have texts."""
-    items = _named(name, partial(read_items, files[name], name))
+    with naming(name):
+        items = read_items(files[name], name)
     candidates = [candidate for item in items.items for candidate in item.candidates]
     if items.ok and all(candidate.text or candidate.turns for candidate in candidates):
         ratings.items = items
