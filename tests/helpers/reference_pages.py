@@ -10,7 +10,7 @@ from typing import Any
 
 from helpers import command_reference
 from helpers.studies import ROOT
-from triptych.exchange.comment_rows import COMMENTS_HEADER
+from triptych.exchange.csv_files import COMMENTS_HEADER
 from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
 from triptych.formats.writers import FORMATS
 from triptych.formats.writers.codebook import COLUMNS

@@ -41,18 +41,13 @@ def _exported(session: Session, slug: str, name: str) -> Iterator[bytes]:
     """A study's data in a format; `name` may also be the table "ratings" or "highlights", as CSV. Raises NotFound."""
     # numpy and the writers take a second to import, which no other command needs
     from triptych.exchange import exports
-    from triptych.formats.long_csv import write_csv
-    from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
+    from triptych.exchange.csv_files import CSV_FILES, csv_file
     from triptych.formats.writers.model import ExportOptions
-    from triptych.formats.writers.writing import in_blocks
-    from triptych.results.frame.csv_rows import export_highlights, export_ratings
 
     database.see_one_state(session)
     study = lifecycle.by_slug(session, slug)
-    if name == "ratings":
-        return in_blocks(write_csv(export_ratings(session, study), RATINGS_HEADER))
-    if name == "highlights":
-        return in_blocks(write_csv(export_highlights(session, study), HIGHLIGHTS_HEADER))
+    if name in CSV_FILES:
+        return csv_file(session, study, name)
     return exports.export_zip(session, study, name, ExportOptions(0, None))
 
 

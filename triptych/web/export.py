@@ -122,26 +122,12 @@ def _read(who: Who, slug: str, blocks: Blocks) -> Generator[bytes, None, None]:
 
 def _csv(request: Request, session: Session, study: Study) -> tuple[str, str, Blocks]:
     """One CSV file."""
-    from triptych.exchange.comment_rows import COMMENTS_HEADER, export_comments
-    from triptych.formats.long_csv import write_csv
-    from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
-    from triptych.formats.writers.writing import in_blocks
-    from triptych.results.frame.csv_rows import export_highlights, export_ratings
+    from triptych.exchange.csv_files import CSV_FILES, csv_file
 
-    files = {
-        "ratings": (RATINGS_HEADER, export_ratings),
-        "highlights": (HIGHLIGHTS_HEADER, export_highlights),
-        "comments": (COMMENTS_HEADER, export_comments),
-    }
     name = request.path_params["name"]
-    if name not in files:
-        raise NotFound(f"There is no such file; there are {', '.join(files)}.")
-    header, rows_of = files[name]
-
-    def blocks(session: Session, study: Study) -> Iterator[bytes]:
-        return in_blocks(write_csv(rows_of(session, study), header))
-
-    return f"{name}.csv", "text/csv; charset=utf-8", blocks
+    if name not in CSV_FILES:
+        raise NotFound(f"There is no such file; there are {', '.join(CSV_FILES)}.")
+    return f"{name}.csv", "text/csv; charset=utf-8", partial(csv_file, name=name)
 
 
 def _zip(request: Request, session: Session, study: Study) -> tuple[str, str, Blocks]:
