@@ -192,11 +192,11 @@ def test_an_export_of_tables_is_imported_from_its_zip(study_of_all, key):
     assembled = assemble((ratings, highlights), asked_by(EVERY_KIND, (ratings, highlights)))
     assert not assembled.problems
     assert explained(assembled) == explanations(session, study)
-    spans = [(work, mark, mark.span) for work in assembled.works for mark in work.highlights]
-    marks = {(w.item, m.system, w.annotator, m.label, span.start, span.end, span.quote) for w, m, span in spans}
+    read = [(work, mark) for work in assembled.works for mark in work.highlights]
+    marks = {(work.item, m.system, work.annotator, m.label, m.start, m.end, m.quote) for work, m in read}
     assert marks == stored_highlights(session, study, one_text=False)
-    assert {mark.span.turn for _, mark, _ in spans if mark.system is None} == {0, 1}
-    assert {(mark.comment, mark.unit) for _, mark, _ in spans} == {("+ so so", "words")}
+    assert {mark.turn for _, mark in read if mark.system is None} == {0, 1}
+    assert {(mark.comment, mark.unit) for _, mark in read} == {("+ so so", "words")}
     assert {(item.external_id, c.text) for item in assembled.items for c in item.candidates} == {
         (item.external_id, c.text) for item in items() for c in item.candidates
     }

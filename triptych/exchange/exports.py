@@ -332,8 +332,8 @@ def _ratings(session: Session, ids: Sequence[int], selection: Selection) -> Grou
 
 def _highlights(session: Session, ids: Sequence[int], selection: Selection) -> Groups:
     """(assignment, position or None) → its highlights."""
-    marks = select(Highlight.assignment_id, *(getattr(Highlight, name) for name in OF_HIGHLIGHT))
-    query = marks.join(Assignment, Assignment.id == Highlight.assignment_id).order_by(Highlight.id)
+    own = (getattr(Highlight, name) for name in ("assignment_id", "position", *OF_HIGHLIGHT))
+    query = select(*own).join(Assignment, Assignment.id == Highlight.assignment_id).order_by(Highlight.id)
     highlights: Groups = defaultdict(list)
     for assignment, position, *mark in _of_work(session, query, selection, ids):
         highlights[assignment, position].append(FinishedHighlight(*mark))

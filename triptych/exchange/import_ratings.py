@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -26,6 +26,7 @@ from triptych.formats.ratings.assemble import Asked, Assembled, ItemWork, ReadRa
 from triptych.formats.ratings.model import UNKNOWN_SYSTEM, FinishedRatings, ImportedRating, RaterKind
 from triptych.formats.ratings.proposal import ProposedCriterion, as_yaml, judge_of, propose
 from triptych.formats.ratings.scores import apart, with_scores
+from triptych.formats.ratings_csv import OF_HIGHLIGHT
 from triptych.people import passcodes
 from triptych.rubric.answers import count_words
 from triptych.rubric.files import parse_rubric
@@ -344,12 +345,12 @@ class WorkWriter:
         )
 
     def _highlights(self, rows: Sequence[_Row]) -> None:
-        marks: list[dict[str, Any]] = []
-        for row in rows:
-            for mark in row.work.highlights:
-                place = {"assignment_id": row.assignment_id, "position": row.positions[mark.system]}
-                words = {"label": mark.label, "comment": mark.comment, "unit": mark.unit}
-                marks.append({**place, **asdict(mark.span), **words})
+        marks = [
+            {"assignment_id": row.assignment_id, "position": row.positions[mark.system]}
+            | {name: getattr(mark, name) for name in OF_HIGHLIGHT}
+            for row in rows
+            for mark in row.work.highlights
+        ]
         add_rows(self.session, Highlight, marks)
 
     def give_places(self) -> None:
@@ -394,8 +395,8 @@ def _logged(row: _Row) -> dict[str, Any]:
         value = r.criterion, r.number, r.option, r.missing
         ratings.append(LoggedRating(row.positions[r.system], *value, list(r.reasons), r.explanation))
     for mark in row.work.highlights:
-        turn, start, end, quote = astuple(mark.span)
-        words = mark.label, mark.comment, quote if start is None else None, mark.unit
-        highlights.append(LoggedHighlight(row.positions[mark.system], turn, start, end, *words))
+        span = mark.turn, mark.start, mark.end
+        words = mark.label, mark.comment, mark.quote if mark.start is None else None, mark.unit
+        highlights.append(LoggedHighlight(row.positions[mark.system], *span, *words))
     parts = {"ratings": tuple(ratings), "highlights": tuple(highlights)}
     return LoggedAnnotation(state=AssignmentState.submitted, version=VERSION - 1, **parts).to_json()

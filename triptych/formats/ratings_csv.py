@@ -42,8 +42,8 @@ RATINGS = {
 RATINGS_HEADER = tuple(RATINGS)
 # columns that no other program's table has; they identify an export of any version
 OWN_COLUMNS = {"design_hash", "annotator_kind", "explanation_words"}
-OF_HIGHLIGHT = ("position", "turn", "label", "start", "end", "quote", "comment", "unit")  # columns of its table
-HIGHLIGHTS_HEADER = ("annotator", "item_id", "system", *OF_HIGHLIGHT)
+OF_HIGHLIGHT = ("turn", "label", "start", "end", "quote", "comment", "unit")  # columns of its table
+HIGHLIGHTS_HEADER = ("annotator", "item_id", "system", "position", *OF_HIGHLIGHT)
 
 NO_EXPLANATION = ("", "", 0)
 

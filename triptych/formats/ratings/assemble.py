@@ -28,8 +28,8 @@ from triptych.formats.ratings.model import (
 )
 from triptych.formats.ratings.proposal import DECIMALS, REASONED_MISSING, judge_of, means_missing, number_in
 from triptych.formats.ratings.roles import Duplicates
-from triptych.formats.ratings.spans import PlacedSpan, Placing
-from triptych.formats.writers.model import FinishedRating
+from triptych.formats.ratings.spans import Placing
+from triptych.formats.writers.model import FinishedHighlight, FinishedRating
 from triptych.rubric.model import Criterion, HighlightLabel, Rubric
 from triptych.rubric.scales import KEY, Choice, NumberScale
 
@@ -78,15 +78,11 @@ class ReadRating(FinishedRating):
     system: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class ReadHighlight:
+@dataclass(frozen=True)
+class ReadHighlight(FinishedHighlight):
     """One highlight as it will be stored; system: None for a highlight in the context."""
 
     system: str | None
-    label: str
-    comment: str
-    span: PlacedSpan
-    unit: str | None
 
 
 @dataclass
@@ -147,7 +143,7 @@ class Assembled:
         """How many of each thing will be created: name for the lead → number."""
         systems = {candidate.system for item in self.items for candidate in item.candidates}
         kinds = Counter(kind for kind, _ in self.annotators)
-        spans = [mark.span for work in self.works for mark in work.highlights]
+        marks = [mark for work in self.works for mark in work.highlights]
         counts = {
             "items": len(self.items),
             "systems": len(systems),
@@ -157,8 +153,8 @@ class Assembled:
             "annotations": len(self.works),
             "ratings": sum(len(work.ratings) for work in self.works),
             "missing": sum(rating.missing for work in self.works for rating in work.ratings),
-            "highlights": len(spans),
-            "highlights not found in a text": sum(span.start is None for span in spans),
+            "highlights": len(marks),
+            "highlights not found in a text": sum(mark.start is None for mark in marks),
         }
         return {name: number for name, number in counts.items() if number}
 
@@ -427,15 +423,16 @@ class _Builder:
         if system is not None:
             work.systems.setdefault(system)
         text = self.contexts.get(work.item) if system is None else self.texts.get((work.item, system))
-        span = self.placing.place(highlight, text)
-        if span.start is None:
-            shown = span.quote if len(span.quote) <= 60 else f"{span.quote[:60]}…"
+        turn, start, end, quote = self.placing.place(highlight, text)
+        if start is None:
+            shown = quote if len(quote) <= 60 else f"{quote[:60]}…"
             self.findings.warning(
                 f"{self.file}the quote '{shown}' is not in the text of item '{work.item}'; it is kept without a "
                 f"position.",
                 highlight.row,
             )
-        work.highlights.append(ReadHighlight(system, label.key, highlight.comment.strip(), span, highlight.marked_by))
+        words = highlight.comment.strip(), highlight.marked_by
+        work.highlights.append(ReadHighlight(turn, label.key, start, end, quote, *words, system))
 
     def _marked_system(
         self, work: ItemWork, highlight: ImportedHighlight, label: HighlightLabel

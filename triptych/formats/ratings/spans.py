@@ -8,8 +8,8 @@ A highlight that is not found has a quote and no offsets.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache, cached_property, partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,12 +33,10 @@ MENDED = {
     "it.",
 }
 
-
 _Texts = list[tuple[int | None, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedSpan:
+class PlacedSpan(NamedTuple):
     """Code points, end exclusive; null offsets where the quote is not in the text."""
 
     turn: int | None

@@ -122,7 +122,7 @@ def _ratings_of(study: Study) -> Select[*tuple[Any, ...]]:
 def export_highlights(session: Session, study: Study, part: range | None = None) -> Iterator[tuple[Any, ...]]:
     """Every highlight of the main annotations, as rows of the highlights CSV, streamed; part: as `export_ratings`."""
     names = system_names(session, study)
-    own = [getattr(Highlight, name) for name in OF_HIGHLIGHT]
+    own = (getattr(Highlight, name) for name in ("position", *OF_HIGHLIGHT))
     statement = (
         highlights_of(study, Person.pseudonym, Item.external_id, System.blind_code, Slot.order_known, *own)
         .outerjoin(System, System.id == Candidate.system_id)
