@@ -198,12 +198,17 @@ def _work(selection: Selection) -> list[ColumnElement[bool]]:
 
 def _complete(session: Session, batch: Sequence[Item], shown: _Shown, selection: Selection) -> Iterator[FinishedItem]:
     ids = [item.id for item in batch]
-    work = _grouped(session, _annotations(selection, shown.late), Assignment.item_id, ids)
-    ratings = _ratings(session, ids, selection)
-    highlights = _highlights(session, ids, selection)
-    slots = _slots(session, ids, selection, shown.systems, ratings, highlights)
+
+    def of_work(query: Select[*tuple[Any, ...]]) -> Groups:
+        by_people = query.join(Person, Person.id == Assignment.person_id).where(*_work(selection))
+        return _grouped(session, by_people, Assignment.item_id, ids)
+
+    work, slots, ratings, marks = map(of_work, (_annotations(shown.late), _slots(), _ratings(), _highlights()))
     for number, item in zip(ids, with_texts(session, batch, shown.systems, shown.speakers), strict=True):
-        annotations = (_annotation(row, slots[row.number], ratings, highlights) for row in work[number])
+        annotations = (
+            _annotation(row, shown.systems, slots[row.number], ratings[row.number], marks[row.number])
+            for row in work[number]
+        )
         yield replace(item, annotations=tuple(annotations))
 
 
@@ -249,7 +254,7 @@ def _turns(spoken: Iterable[Any], titles: dict[str, str]) -> tuple[TurnDraft, ..
     return tuple(TurnDraft(titles.get(speaker, speaker), text) for speaker, text in spoken)
 
 
-def _annotations(selection: Selection, late: frozenset[int]) -> Select[*tuple[Any, ...]]:
+def _annotations(late: frozenset[int]) -> Select[*tuple[Any, ...]]:
     first, first_item = aliased(Assignment), aliased(Item)
     return (
         select(
@@ -271,73 +276,50 @@ def _annotations(selection: Selection, late: frozenset[int]) -> Select[*tuple[An
             Membership.excluded_reason.label("exclusion_reason"),
             Assignment.id.in_(late).label("after_unblinding"),
         )
-        .join(Person, Person.id == Assignment.person_id)
+        .select_from(Assignment)
         .outerjoin(Membership, membership_of())
         .outerjoin(first, first.id == Assignment.repeat_of)
         .outerjoin(first_item, first_item.id == first.item_id)
-        .where(*_work(selection))
         .order_by(Assignment.id)
     )
 
 
-def _annotation(row: Any, slots: list[FinishedSlot], ratings: Groups, highlights: Groups) -> FinishedAnnotation:
+def _annotation(
+    row: Any, names: dict[int, str], slots: Sequence[Any], ratings: Sequence[Any], marks: Sequence[Any]
+) -> FinishedAnnotation:
+    """An annotation from its own row and those of its slots, ratings and highlights."""
+    rated: dict[int | None, list[FinishedRating]] = defaultdict(list)
+    marked: dict[int | None, list[FinishedHighlight]] = defaultdict(list)
+    for _, position, key, number, option, missing, reasons, text in ratings:
+        rated[position].append(FinishedRating(key, number, option, missing, tuple(reasons or ()), text or ""))
+    for _, position, *mark in marks:
+        marked[position].append(FinishedHighlight(*mark))
+    of_responses = (
+        FinishedSlot(at if order_known else None, names[code], set_aside, tuple(rated[at]), tuple(marked[at]))
+        for _, at, order_known, set_aside, code in slots
+    )
     facts = {name: value for name, value in row._mapping.items() if name != "item_id"}
-    of_item = tuple(ratings[row.number, None]), tuple(highlights[row.number, None])
-    return FinishedAnnotation(**facts, slots=tuple(slots), about_item=of_item[0], in_context=of_item[1])
+    of_item = {"about_item": tuple(rated[None]), "in_context": tuple(marked[None])}
+    return FinishedAnnotation(**facts, slots=tuple(of_responses), **of_item)
 
 
-def _of_work(
-    session: Session, query: Select[*tuple[Any, ...]], selection: Selection, ids: Sequence[int]
-) -> Iterable[Any]:
-    """The rows, of a query that joins Assignment, for the selected assignments of these items."""
-    of_people = query.join(Person, Person.id == Assignment.person_id)
-    return session.execute(of_people.where(*_work(selection), Assignment.item_id.in_(ids)))
-
-
-def _slots(
-    session: Session,
-    ids: Sequence[int],
-    selection: Selection,
-    names: dict[int, str],
-    ratings: Groups,
-    highlights: Groups,
-) -> dict[int, list[FinishedSlot]]:
-    """Assignment → its slots in the order of their positions."""
-    query = (
+def _slots() -> Select[*tuple[Any, ...]]:
+    return (
         select(Slot.assignment_id, Slot.position, Slot.order_known, Slot.set_aside, System.blind_code)
         .join(Candidate, Candidate.id == Slot.candidate_id)
         .join(System, System.id == Candidate.system_id)
         .join(Assignment, Assignment.id == Slot.assignment_id)
         .order_by(Slot.position)
     )
-    slots: dict[int, list[FinishedSlot]] = defaultdict(list)
-    for row in _of_work(session, query, selection, ids):
-        place = row.assignment_id, row.position
-        position = row.position if row.order_known else None
-        system, work = names[row.blind_code], (tuple(ratings[place]), tuple(highlights[place]))
-        slots[row.assignment_id].append(FinishedSlot(position, system, row.set_aside, *work))
-    return slots
 
 
-def _ratings(session: Session, ids: Sequence[int], selection: Selection) -> Groups:
-    """(assignment, position or None) → its ratings, in the order of the criteria."""
-    query = select_answers(Rating.assignment_id, *ANSWER).order_by(StoredCriterion.position)
-    ratings: Groups = defaultdict(list)
-    for row in _of_work(session, query, selection, ids):
-        assignment, position, key, number, option, missing, reasons, text = row
-        rating = FinishedRating(key, number, option, missing, tuple(reasons or ()), text or "")
-        ratings[assignment, position].append(rating)
-    return ratings
+def _ratings() -> Select[*tuple[Any, ...]]:
+    return select_answers(Rating.assignment_id, *ANSWER).order_by(StoredCriterion.position)
 
 
-def _highlights(session: Session, ids: Sequence[int], selection: Selection) -> Groups:
-    """(assignment, position or None) → its highlights."""
+def _highlights() -> Select[*tuple[Any, ...]]:
     own = (getattr(Highlight, name) for name in ("assignment_id", "position", *OF_HIGHLIGHT))
-    query = select(*own).join(Assignment, Assignment.id == Highlight.assignment_id).order_by(Highlight.id)
-    highlights: Groups = defaultdict(list)
-    for assignment, position, *mark in _of_work(session, query, selection, ids):
-        highlights[assignment, position].append(FinishedHighlight(*mark))
-    return highlights
+    return select(*own).join(Assignment, Assignment.id == Highlight.assignment_id).order_by(Highlight.id)
 
 
 def _events(session: Session, study: Study) -> Iterator[dict[str, Any]]:
