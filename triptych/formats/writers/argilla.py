@@ -6,7 +6,7 @@ become text questions. Users are UUIDs: users.csv maps them to pseudonyms. Spans
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from uuid import NAMESPACE_URL, UUID, uuid5
 
@@ -19,7 +19,7 @@ from triptych.formats.writers.model import (
     FinishedAnnotation,
     FinishedItem,
 )
-from triptych.formats.writers.task import ControlAnswer
+from triptych.formats.writers.task import ControlAnswer, Tasks
 from triptych.formats.writers.writing import csv_file, json_file, json_list_file
 from triptych.rubric.scales import Best, Choice, Likert, NumberScale, Scale, is_whole
 
@@ -30,12 +30,12 @@ COMMENTS = "{n} comments on highlights are not supported by Argilla and are left
 
 
 def argilla(finished: Finished, options: ExportOptions, notes: list[str]) -> Iterator[File]:
-    left_out: Counter[str] = Counter()
+    tasks = Tasks(finished)
     users = {name: uuid5(NAMESPACE_URL, f"{finished.slug}/{name}") for name in finished.annotators}
-    yield json_file("settings.json", _settings(finished))
-    yield json_list_file("records.json", _records(finished, users, left_out))
+    yield json_file("settings.json", _settings(tasks))
+    yield json_list_file("records.json", _records(tasks, users))
     yield csv_file("users.csv", ("user_id", "annotator"), ((str(user), name) for name, user in users.items()))
-    notes += task.notes_of(finished, left_out)
+    notes += tasks.notes()
     for criterion in finished.criteria:
         factor = factor_of(criterion.scale)
         if factor != 1 and not isinstance(criterion.scale, Choice):
@@ -56,23 +56,23 @@ def _points(scale: Scale) -> Sequence[float]:
     return (0, 1) if isinstance(scale, Best) else ()
 
 
-def _settings(finished: Finished) -> JsonObject:
-    fields = ["context", *(f"response_{letter}" for letter in task.letters(finished))]
+def _settings(tasks: Tasks) -> JsonObject:
+    fields = ["context", *(f"response_{letter}" for letter in tasks.letters)]
     questions = []
-    for question in task.questions(finished):
+    for question in tasks.questions():
         questions.append(_question(question.named(), question.criterion.title, _kind(question.criterion.scale)))
         for part in ("reasons", "why"):
             title = f"{question.criterion.title}: {part}"
             questions.append(_question(question.named(part), title, {"type": "text"}, required=False))
-    of_responses, of_context = (task.marked_in(finished, place) for place in ("candidate", "context"))
-    places = [(letter, f"response_{letter}", of_responses) for letter in task.letters(finished)]
+    of_responses, of_context = (tasks.marked_in(place) for place in ("candidate", "context"))
+    places = [(letter, f"response_{letter}", of_responses) for letter in tasks.letters]
     for name, field, offered in (*places, (task.CONTEXT, "context", of_context)):
         labels = [{"value": key, "text": title} for key, title in offered]
         if labels:
             span = {"type": "span", "field": field, "options": labels, "allow_overlapping": True}
             questions.append(_question(f"{task.HIGHLIGHT}_{name}", "Highlights", span, required=False))
     return {
-        "guidelines": finished.rubric.instructions,
+        "guidelines": tasks.finished.rubric.instructions,
         "allow_extra_metadata": True,
         "fields": [{"name": name, "title": name, "required": False, "settings": {"type": "text"}} for name in fields],
         "questions": questions,
@@ -93,12 +93,12 @@ def _kind(scale: Scale) -> JsonObject:
     return {"type": "rating", "options": [{"value": round(value * factor)} for value in _points(scale)]}
 
 
-def _records(finished: Finished, users: dict[str, UUID], left_out: Counter[str]) -> Iterator[JsonObject]:
-    for item in task.items(finished):
+def _records(tasks: Tasks, users: dict[str, UUID]) -> Iterator[JsonObject]:
+    for item in tasks.items():
         responses: dict[str, list[JsonObject]] = defaultdict(list)
         for annotation in task.rated(item):
             user = str(users[annotation.annotator])
-            for question, value in _answers(finished, item, annotation, left_out):
+            for question, value in _answers(tasks, item, annotation):
                 responses[question].append({"value": value, "user_id": user, "status": "submitted"})
         systems = task.systems(item)
         yield {
@@ -111,16 +111,14 @@ def _records(finished: Finished, users: dict[str, UUID], left_out: Counter[str])
         }
 
 
-def _answers(
-    finished: Finished, item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]
-) -> Iterator[tuple[str, object]]:
+def _answers(tasks: Tasks, item: FinishedItem, annotation: FinishedAnnotation) -> Iterator[tuple[str, object]]:
     """(question, value) of one annotation."""
-    for answer in task.answers(finished, item, annotation, left_out):
+    for answer in tasks.answers(item, annotation):
         yield answer.name, ";".join(answer.texts) if answer.part else _value(answer)
     spans: dict[str, list[JsonObject]] = defaultdict(list)
-    for mark in task.marked(item, annotation, left_out):
+    for mark in tasks.marked(item, annotation):
         spans[mark.control].append({"start": mark.start, "end": mark.end, "label": mark.highlight.label})
-        left_out[COMMENTS] += bool(mark.highlight.comment)
+        tasks.left_out[COMMENTS] += bool(mark.highlight.comment)
     yield from spans.items()
 
 

@@ -8,7 +8,6 @@ belongs to the importing user, and a text field next to the context names the an
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 from xml.etree import ElementTree as Xml
@@ -17,7 +16,7 @@ from triptych.formats.model import JsonObject
 from triptych.formats.ratings.controls import WHO
 from triptych.formats.writers import task
 from triptych.formats.writers.model import ExportOptions, File, Finished, FinishedAnnotation, FinishedItem
-from triptych.formats.writers.task import Control, ControlAnswer
+from triptych.formats.writers.task import Control, ControlAnswer, Tasks
 from triptych.formats.writers.writing import json_list_file, text_file
 from triptych.rubric.scales import Choice, Likert, NumberScale, Scale, as_typed
 
@@ -29,24 +28,24 @@ PEOPLE = (
 
 
 def label_studio(finished: Finished, options: ExportOptions, notes: list[str]) -> Iterator[File]:
-    left_out: Counter[str] = Counter()
-    yield text_file("labelling_config.xml", labelling_config(finished))
-    yield json_list_file("tasks.json", _tasks(finished, left_out))
-    notes += [*task.notes_of(finished, left_out), PEOPLE]
+    tasks = Tasks(finished)
+    yield text_file("labelling_config.xml", labelling_config(tasks))
+    yield json_list_file("tasks.json", _tasks(tasks))
+    notes += [*tasks.notes(), PEOPLE]
 
 
-def labelling_config(finished: Finished) -> str:
+def labelling_config(tasks: Tasks) -> str:
     """The XML that shows such a task in Label Studio, one block per response."""
     view = Xml.Element("View")
     Xml.SubElement(view, "Text", name="context", value="$context")
     Xml.SubElement(view, "TextArea", name=WHO, toName="context", required="false", rows="1")
-    _labels(view, task.CONTEXT, "context", task.marked_in(finished, "context"))
-    questions = task.questions(finished)
-    for letter in task.letters(finished):
+    _labels(view, task.CONTEXT, "context", tasks.marked_in("context"))
+    questions = tasks.questions()
+    for letter in tasks.letters:
         block = Xml.SubElement(view, "View")
         Xml.SubElement(block, "Header", value=f"Response {letter.upper()}")
         Xml.SubElement(block, "Text", name=f"resp_{letter}", value=f"$resp_{letter}")
-        _labels(block, letter, f"resp_{letter}", task.marked_in(finished, "candidate"))
+        _labels(block, letter, f"resp_{letter}", tasks.marked_in("candidate"))
         for question in (question for question in questions if question.letter == letter):
             _controls(block, question)
     for question in (question for question in questions if question.letter is None):
@@ -101,22 +100,20 @@ def _range(scale: Scale) -> tuple[float, float, float]:
     return *scale.ends, scale.step if isinstance(scale, NumberScale) else 1
 
 
-def _tasks(finished: Finished, left_out: Counter[str]) -> Iterator[JsonObject]:
-    for number, item in enumerate(task.items(finished), 1):
+def _tasks(tasks: Tasks) -> Iterator[JsonObject]:
+    for number, item in enumerate(tasks.items(), 1):
         yield {
             "id": number,
             "data": {"item_id": item.item_id, **task.fields(item, "resp")},
-            "annotations": [_annotation(finished, item, annotation, left_out) for annotation in task.rated(item)],
+            "annotations": [_annotation(tasks, item, annotation) for annotation in task.rated(item)],
         }
 
 
-def _annotation(
-    finished: Finished, item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]
-) -> JsonObject:
+def _annotation(tasks: Tasks, item: FinishedItem, annotation: FinishedAnnotation) -> JsonObject:
     at = annotation.submitted_at.isoformat().replace("+00:00", "Z")
-    answers = (_result(answer) for answer in task.answers(finished, item, annotation, left_out))
+    answers = (_result(answer) for answer in tasks.answers(item, annotation))
     whose = {"from_name": WHO, "to_name": "context", "type": "textarea", "value": {"text": [annotation.annotator]}}
-    results = [whose, *answers, *_spans(item, annotation, left_out)]
+    results = [whose, *answers, *_spans(tasks, item, annotation)]
     return {
         "id": annotation.number,
         "created_at": at,
@@ -139,8 +136,8 @@ def _result(answer: ControlAnswer) -> JsonObject:
     return {"from_name": answer.name, "to_name": _about(answer.question), "type": kind, "value": {name: value}}
 
 
-def _spans(item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]) -> Iterator[JsonObject]:
-    for mark in task.marked(item, annotation, left_out):
+def _spans(tasks: Tasks, item: FinishedItem, annotation: FinishedAnnotation) -> Iterator[JsonObject]:
+    for mark in tasks.marked(item, annotation):
         span = {
             "from_name": mark.control,
             "to_name": f"resp_{mark.letter}" if mark.letter else "context",

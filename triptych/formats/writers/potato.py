@@ -7,13 +7,12 @@ points of the text on the page, where a line break is a tag and not a character.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 from triptych.formats.model import JsonObject
 from triptych.formats.writers import task
 from triptych.formats.writers.model import ExportOptions, File, Finished, FinishedAnnotation, FinishedItem
-from triptych.formats.writers.task import Control
+from triptych.formats.writers.task import Control, Tasks
 from triptych.formats.writers.writing import json_file, jsonl_file, text_file
 from triptych.rubric import yaml_text
 from triptych.rubric.scales import Choice, Likert, as_typed
@@ -30,40 +29,40 @@ COMMENTS = "{n} comments on highlights are not supported by Potato and are left 
 
 
 def potato(finished: Finished, options: ExportOptions, notes: list[str]) -> Iterator[File]:
-    left_out: Counter[str] = Counter()
-    yield text_file("config.yaml", yaml_text.write(_config(finished)))
-    yield jsonl_file("data/items.jsonl", ({"id": item.item_id, **task.fields(item)} for item in task.items(finished)))
+    tasks = Tasks(finished)
+    yield text_file("config.yaml", yaml_text.write(_config(tasks)))
+    yield jsonl_file("data/items.jsonl", ({"id": item.item_id, **task.fields(item)} for item in tasks.items()))
     for annotator in finished.annotators:
         name = f"annotation_output/{annotator}/user_state.json"
-        yield json_file(name, _user_state(finished, annotator, left_out))
-    notes += [*task.notes_of(finished, left_out), LINES, OPENING]
+        yield json_file(name, _user_state(tasks, annotator))
+    notes += [*tasks.notes(), LINES, OPENING]
 
 
-def _config(finished: Finished) -> JsonObject:
-    schemes = [scheme for question in task.questions(finished) for scheme in _schemes(question)]
-    labels = [{"name": label.key, "tooltip": label.title} for label in finished.rubric.highlights]
+def _config(tasks: Tasks) -> JsonObject:
+    schemes = [scheme for question in tasks.questions() for scheme in _schemes(question)]
+    labels = [{"name": label.key, "tooltip": label.title} for label in tasks.finished.rubric.highlights]
     if labels:
         span = {"annotation_type": "span", "name": task.HIGHLIGHT, "description": "Highlights", "labels": labels}
         schemes.append(span)
     return {
-        "annotation_task_name": finished.slug,
+        "annotation_task_name": tasks.finished.slug,
         "task_dir": ".",
         "data_files": ["data/items.jsonl"],
         "item_properties": {"id_key": "id", "text_key": "context"},
         "output_annotation_dir": "annotation_output",
         "require_password": False,
-        "instance_display": {"fields": list(_fields(finished))},
+        "instance_display": {"fields": list(_fields(tasks))},
         "annotation_schemes": schemes,
     }
 
 
-def _fields(finished: Finished) -> Iterator[JsonObject]:
+def _fields(tasks: Tasks) -> Iterator[JsonObject]:
     """The page's fields of an item: the context and every response, in which passages can be marked."""
     in_context, in_responses = (
-        {"span_target": True} if task.marked_in(finished, place) else {} for place in ("context", "candidate")
+        {"span_target": True} if tasks.marked_in(place) else {} for place in ("context", "candidate")
     )
     yield {"key": "context", "type": "text", "label": "Context"} | in_context
-    for letter in task.letters(finished):
+    for letter in tasks.letters:
         shown = {"key": f"response_{letter}", "type": "text", "label": f"Response {letter.upper()}"}
         yield shown | in_responses
 
@@ -84,19 +83,17 @@ def _schemes(question: Control) -> Iterator[JsonObject]:
         yield {"annotation_type": "text", **box}
 
 
-def _user_state(finished: Finished, annotator: str, left_out: Counter[str]) -> JsonObject:
+def _user_state(tasks: Tasks, annotator: str) -> JsonObject:
     """One annotator's file."""
-    items = task.items(finished, annotator)
+    items = tasks.items(annotator)
     work = {item.item_id: (item, annotation) for item in items for annotation in task.rated(item)}
     return {
         "user_id": annotator,
         "current_phase_and_page": ANNOTATING,
         "instance_id_ordering": list(work),
         "instance_id_to_behavioral_data": {name: _times(*pair) for name, pair in work.items()},
-        "instance_id_to_label_to_value": {
-            name: list(_labels(finished, *pair, left_out)) for name, pair in work.items()
-        },
-        "instance_id_to_span_to_value": {name: list(_spans(*pair, left_out)) for name, pair in work.items()},
+        "instance_id_to_label_to_value": {name: list(_labels(tasks, *pair)) for name, pair in work.items()},
+        "instance_id_to_span_to_value": {name: list(_spans(tasks, *pair)) for name, pair in work.items()},
     }
 
 
@@ -108,11 +105,9 @@ def _times(item: FinishedItem, annotation: FinishedAnnotation) -> JsonObject:
     return {"instance_id": item.item_id, **times}
 
 
-def _labels(
-    finished: Finished, item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]
-) -> Iterator[tuple[dict[str, str], str]]:
+def _labels(tasks: Tasks, item: FinishedItem, annotation: FinishedAnnotation) -> Iterator[tuple[dict[str, str], str]]:
     """({schema, name}, value) of each answer; a number field has one option, `number`."""
-    for answer in task.answers(finished, item, annotation, left_out):
+    for answer in tasks.answers(item, annotation):
         if answer.part:
             yield {"schema": answer.name, "name": "text_box"}, ";".join(answer.texts)
         else:
@@ -120,14 +115,11 @@ def _labels(
             yield {"schema": answer.name, "name": str(answer.value) if listed else "number"}, str(answer.value)
 
 
-def _spans(
-    item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]
-) -> Iterator[tuple[JsonObject, int]]:
-    texts = {f"response_{letter}": text for letter, text in task.texts_of(item).items()}
-    texts["context"] = task.context(item)[0]
-    for mark in task.marked(item, annotation, left_out):
+def _spans(tasks: Tasks, item: FinishedItem, annotation: FinishedAnnotation) -> Iterator[tuple[JsonObject, int]]:
+    texts = task.fields(item)
+    for mark in tasks.marked(item, annotation):
         label, field = mark.highlight.label, f"response_{mark.letter}" if mark.letter else "context"
         start, end = (at - texts[field].count("\n", 0, at) for at in (mark.start, mark.end))
         named = {"schema": task.HIGHLIGHT, "name": label, "title": label}
         yield {**named, "start": start, "end": end, "id": f"{field}_{label}_{start}_{end}", "target_field": field}, 1
-        left_out[COMMENTS] += bool(mark.highlight.comment)
+        tasks.left_out[COMMENTS] += bool(mark.highlight.comment)

@@ -84,55 +84,86 @@ class Marked(NamedTuple):
         return f"{HIGHLIGHT}_{self.letter or CONTEXT}"
 
 
-def letters(finished: Finished) -> list[str]:
-    """The letters that some item uses, and numbers beyond the last letter."""
-    return _letters(finished.most_candidates)
+class Tasks:
+    """A study's main items as tasks.
+
+    letters: those that some item uses. left_out: sentence with {n} about what a tool cannot represent → its count.
+    """
+
+    def __init__(self, finished: Finished) -> None:
+        self.finished, self.left_out = finished, Counter[str]()
+        self.letters = _letters(finished.most_candidates)
+        self._criteria = {criterion.key: criterion for criterion in finished.criteria}
+
+    def questions(self) -> list[Control]:
+        """All controls, in the order of the rubric. A `best` is asked separately for each letter, as chosen or not."""
+        asked = []
+        for criterion in self.finished.criteria:
+            places: Sequence[str | None] = self.letters if criterion.per_response else (None,)
+            asked += [Control(criterion, letter) for letter in places]
+        return asked
+
+    def items(self, annotator: str | None = None) -> Iterator[FinishedItem]:
+        """The main items, with main annotations."""
+        return self.finished.items(Selection(annotator=annotator, main_only=True) if annotator else MAIN_WORK)
+
+    def marked_in(self, place: Literal["candidate", "context"]) -> list[tuple[str, str]]:
+        """(key, title) of every label for highlights in this place, candidates or the context."""
+        return [(label.key, label.title) for label in self.finished.rubric.labels_in(place)]
+
+    def answers(self, item: FinishedItem, annotation: FinishedAnnotation) -> Iterator[ControlAnswer]:
+        """Every rating of an annotation with its explanation."""
+        at = _letters_of(item)
+        rated: list[tuple[str | None, FinishedRating]] = [(None, rating) for rating in annotation.about_item]
+        rated += [(at[slot.system], rating) for slot in annotation.slots for rating in slot.ratings]
+        for place, rating in rated:
+            question, value = Control(self._criteria[rating.criterion], place), _value_of(rating)
+            if value is None:
+                self.left_out[NO_VALUE] += 1
+            else:
+                yield ControlAnswer(question, "", value)
+            if rating.reasons:
+                yield ControlAnswer(question, "reasons", list(rating.reasons))
+            if rating.explanation:
+                yield ControlAnswer(question, "why", [rating.explanation])
+
+    def marked(self, item: FinishedItem, annotation: FinishedAnnotation) -> Iterator[Marked]:
+        """Every highlight of an annotation with a place in the text."""
+        candidates = {candidate.system: candidate for candidate in item.candidates}
+        at = _letters_of(item)
+        for slot, mark in annotation.highlights:
+            if mark.start is None or mark.end is None:
+                self.left_out[UNALIGNED] += 1
+                continue
+            text, starts = flat(candidates[slot.system]) if slot else context(item)
+            shift = 0 if mark.turn is None else starts[mark.turn]
+            start, end = mark.start + shift, mark.end + shift
+            yield Marked(at[slot.system] if slot else None, start, end, text[start:end], mark)
+
+    def notes(self) -> list[str]:
+        """Sentences for the README, after all files were written."""
+        notes = [MAIN_ONLY, ONE_TEXT] if self.finished.has_dialogues else [MAIN_ONLY]
+        return notes + [sentence.format(n=count) for sentence, count in self.left_out.items() if count]
 
 
 def _letters(candidates: int) -> list[str]:
+    """The letters of so many candidates, and numbers beyond the last letter."""
     return [letter(place).lower() for place in range(candidates)]
 
 
-def questions(finished: Finished) -> list[Control]:
-    """All controls, in the order of the rubric. A `best` is asked separately for each letter, as chosen or not."""
-    asked = []
-    for criterion in finished.criteria:
-        places: Sequence[str | None] = letters(finished) if criterion.per_response else (None,)
-        asked += [Control(criterion, letter) for letter in places]
-    return asked
-
-
-def items(finished: Finished, annotator: str | None = None) -> Iterator[FinishedItem]:
-    """The main items, with main annotations."""
-    return finished.items(Selection(annotator=annotator, main_only=True) if annotator else MAIN_WORK)
+def _letters_of(item: FinishedItem) -> dict[str, str]:
+    """System → letter."""
+    systems = [candidate.system for candidate in item.candidates]
+    return dict(zip(systems, _letters(len(systems)), strict=True))
 
 
 def rated(item: FinishedItem) -> list[FinishedAnnotation]:
     return [annotation for annotation in item.annotations if annotation.rated]
 
 
-def texts_of(item: FinishedItem) -> dict[str, str]:
-    """Letter → text."""
-    return {at: flat(candidate)[0] for candidate, at in _at_letters(item)}
-
-
 def systems(item: FinishedItem) -> dict[str, str]:
     """system_a, system_b, … → system."""
     return {f"system_{letter}": system for system, letter in _letters_of(item).items()}
-
-
-def _letters_of(item: FinishedItem) -> dict[str, str]:
-    """System → letter."""
-    return {candidate.system: at for candidate, at in _at_letters(item)}
-
-
-def _at_letters(item: FinishedItem) -> Iterator[tuple[FinishedCandidate, str]]:
-    return zip(item.candidates, _letters(len(item.candidates)), strict=True)
-
-
-def marked_in(finished: Finished, place: Literal["candidate", "context"]) -> list[tuple[str, str]]:
-    """(key, title) of every label for highlights in this place, candidates or the context."""
-    return [(label.key, label.title) for label in finished.rubric.labels_in(place)]
 
 
 def context(item: FinishedItem) -> tuple[str, list[int]]:
@@ -142,43 +173,9 @@ def context(item: FinishedItem) -> tuple[str, list[int]]:
 
 def fields(item: FinishedItem, response: str = "response") -> dict[str, str]:
     """The fields of an item: the context and, for each letter, the response's text and its system."""
-    texts = {f"{response}_{letter}": text for letter, text in texts_of(item).items()}
+    letters = _letters(len(item.candidates))
+    texts = {f"{response}_{at}": flat(candidate)[0] for at, candidate in zip(letters, item.candidates, strict=True)}
     return {CONTEXT: context(item)[0], **texts, **systems(item)}
-
-
-def answers(
-    finished: Finished, item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]
-) -> Iterator[ControlAnswer]:
-    """Every rating of an annotation with its explanation; left_out counts ratings without a value."""
-    criteria = {criterion.key: criterion for criterion in finished.criteria}
-    rated = [(Control(criteria[rating.criterion], None), rating) for rating in annotation.about_item]
-    at = _letters_of(item)
-    for slot in annotation.slots:
-        rated += [(Control(criteria[rating.criterion], at[slot.system]), rating) for rating in slot.ratings]
-    for question, rating in rated:
-        value = _value_of(rating)
-        if value is None:
-            left_out[NO_VALUE] += 1
-        else:
-            yield ControlAnswer(question, "", value)
-        if rating.reasons:
-            yield ControlAnswer(question, "reasons", list(rating.reasons))
-        if rating.explanation:
-            yield ControlAnswer(question, "why", [rating.explanation])
-
-
-def marked(item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]) -> Iterator[Marked]:
-    """Every highlight of an annotation with a place in the text; left_out counts the others."""
-    candidates = {candidate.system: candidate for candidate in item.candidates}
-    at = _letters_of(item)
-    for slot, mark in annotation.highlights:
-        if mark.start is None or mark.end is None:
-            left_out[UNALIGNED] += 1
-            continue
-        text, starts = flat(candidates[slot.system]) if slot else context(item)
-        shift = 0 if mark.turn is None else starts[mark.turn]
-        start, end = mark.start + shift, mark.end + shift
-        yield Marked(at[slot.system] if slot else None, start, end, text[start:end], mark)
 
 
 def flat(candidate: FinishedCandidate) -> tuple[str, list[int]]:
@@ -202,9 +199,3 @@ def _value_of(rating: FinishedRating) -> str | float | None:
     if rating.option is not None or rating.number is None:
         return rating.option
     return int(rating.number) if rating.number.is_integer() else rating.number
-
-
-def notes_of(finished: Finished, left_out: Counter[str]) -> list[str]:
-    """Sentences for the README about what the tool cannot represent; left_out: sentence with {n} → its count."""
-    notes = [MAIN_ONLY, ONE_TEXT] if finished.has_dialogues else [MAIN_ONLY]
-    return notes + [sentence.format(n=count) for sentence, count in left_out.items() if count]
