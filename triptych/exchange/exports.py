@@ -63,6 +63,7 @@ from triptych.study import lifecycle
 from triptych.study.system_names import speaker_titles, system_names
 
 BATCH = 300
+OF_STUDY = ("slug", "title", "series", "round", "state", "raters_per_item", "design_hash", "event_number", "event_hash")
 TEXTS = (".csv", ".json", ".jsonl", ".yaml", ".xml")
 FIRST_LINES, LONGEST_LINE = 4, 300
 Groups = dict[Any, list[Any]]
@@ -122,15 +123,7 @@ def read_finished(session: Session, study: Study, blind: bool = False) -> Finish
     per_item = select(func.count()).select_from(Candidate).join(Item).where(main).group_by(Candidate.item_id)
     in_main = select(System.blind_code).join(Candidate).join(Item).where(main).distinct().order_by(System.blind_code)
     return Finished(
-        slug=study.slug,
-        title=study.title,
-        series=study.series,
-        round=study.round,
-        state=study.state,
-        raters_per_item=study.raters_per_item,
-        design_hash=study.design_hash,
-        event_number=study.event_number,
-        event_hash=study.event_hash,
+        **{name: getattr(study, name) for name in OF_STUDY},
         blind=blind or study.unblinded_at is None,
         rubric=rubric,
         systems={code: names[code] for code in session.scalars(in_main)},
@@ -299,8 +292,8 @@ def _annotation(
         for _, at, order_known, set_aside, code in slots
     )
     facts = {name: value for name, value in row._mapping.items() if name != "item_id"}
-    of_item = {"about_item": tuple(rated[None]), "in_context": tuple(marked[None])}
-    return FinishedAnnotation(**facts, slots=tuple(of_responses), **of_item)
+    of_item = tuple(rated[None]), tuple(marked[None])
+    return FinishedAnnotation(**facts, slots=tuple(of_responses), about_item=of_item[0], in_context=of_item[1])
 
 
 def _slots() -> Select[*tuple[Any, ...]]:
