@@ -8,10 +8,11 @@ unknown, the slots record that. Each annotation is a separate event, as if it ha
 from __future__ import annotations
 
 import secrets
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from sqlalchemy import ColumnElement, bindparam, select, update
@@ -23,7 +24,7 @@ from triptych.annotate.logged import LoggedAnnotation, LoggedHighlight, LoggedRa
 from triptych.errors import ImportRefused
 from triptych.formats.model import ItemFile
 from triptych.formats.ratings.assemble import Asked, Assembled, ItemWork, ReadRating, own_rubric
-from triptych.formats.ratings.model import UNKNOWN_SYSTEM, FinishedRatings, ImportedRating, RaterKind
+from triptych.formats.ratings.model import UNKNOWN_SYSTEM, FinishedRatings, ImportedRating
 from triptych.formats.ratings.proposal import ProposedCriterion, as_yaml, judge_of, propose
 from triptych.formats.ratings.scores import apart, with_scores
 from triptych.formats.ratings_csv import OF_HIGHLIGHT
@@ -65,6 +66,7 @@ ITEMS_ONLY = "{names}: these are items without ratings. Create a new study from 
 MAX_NAMED = 500  # items listed in one query
 VERSION = 2  # version of an annotation that was submitted once
 PREFIXES: dict[str, str] = {Kind.human: "A", Kind.judge: "J", Kind.simulated: "S"}
+Slots = dict[int, list[dict[str, Any]]]  # assignment → its rows
 ORIGINS: dict[str, Origin] = {Kind.human: Origin.imported, Kind.judge: Origin.judge, Kind.simulated: Origin.simulated}
 
 
@@ -206,7 +208,7 @@ class WorkWriter:
         """Writes annotations of people who are in the study already."""
         self._record(*self._work(people), actor)
 
-    def _work(self, people: Mapping[tuple[str, str], Person]) -> tuple[list[_Row], list[dict[str, Any]]]:
+    def _work(self, people: Mapping[tuple[str, str], Person]) -> tuple[list[_Row], Slots]:
         """Writes all annotations and returns them with the rows of their slots."""
         rows = self._assignments(people, self._items())
         slots = self._slots(rows)
@@ -214,15 +216,12 @@ class WorkWriter:
         self._highlights(rows)
         return rows, slots
 
-    def _record(self, rows: Sequence[_Row], slots: Sequence[dict[str, Any]], actor: str) -> None:
+    def _record(self, rows: Sequence[_Row], slots: Slots, actor: str) -> None:
         """An event for each annotation, as if it had been submitted here."""
-        by_assignment = defaultdict(list)
-        for slot in slots:
-            by_assignment[slot["assignment_id"]].append(slot)
         for row in rows:
             number = row.assignment_id
             carried = inserted(Assignment, [{"id": number, **row.columns}], row.person.pseudonym)
-            carried |= inserted(Slot, by_assignment[number])
+            carried |= inserted(Slot, slots[number])
             new = _logged(row)
             events.record(
                 self.session, self.study.id, EventKind.imported, actor, assignment_id=number, new=new, rows=carried
@@ -263,29 +262,17 @@ class WorkWriter:
         """Writes the main annotations in the order of their times, then the repeats, which refer to them."""
         works = sorted((work for work in self.ratings.works if not work.of), key=lambda work: work.at or self.now)
         repeats = [work for work in self.ratings.works if work.of]
-        rows = self._inserted(works, people, items, {})
-        main = {(row.work.kind, row.work.annotator, row.work.item): row.assignment_id for row in rows}
-        return rows + self._inserted(repeats, people, items, main)
-
-    def _inserted(
-        self,
-        works: Sequence[ItemWork],
-        people: Mapping[tuple[str, str], Person],
-        items: Mapping[str, int],
-        main: Mapping[tuple[RaterKind, str, str], int],
-    ) -> list[_Row]:
-        if not works:
-            return []
-        owners = [people[work.kind, work.annotator] for work in works]
-        values = [
-            self._assignment(work, person, items[work.item], main.get((work.kind, work.annotator, work.item)))
-            for work, person in zip(works, owners, strict=True)
-        ]
-        ids = add_numbered(self.session, Assignment, values)
-        return [
-            _Row(work, value, number, person, _positions(work))
-            for work, value, number, person in zip(works, values, ids, owners, strict=True)
-        ]
+        rows: list[_Row] = []
+        for part in (works, repeats):
+            main = {(row.work.kind, row.work.annotator, row.work.item): row.assignment_id for row in rows}
+            owners = [people[work.kind, work.annotator] for work in part]
+            columns = [
+                self._assignment(work, person, items[work.item], main.get((work.kind, work.annotator, work.item)))
+                for work, person in zip(part, owners, strict=True)
+            ]
+            ids = add_numbered(self.session, Assignment, columns)
+            rows += map(_Row, part, columns, ids, owners, map(_positions, part))
+        return rows
 
     def _assignment(self, work: ItemWork, person: Person, item_id: int, repeat_of: int | None) -> dict[str, Any]:
         at = work.at or self.now
@@ -308,7 +295,7 @@ class WorkWriter:
             "design_hash": self.study.design_hash,
         }
 
-    def _slots(self, rows: Sequence[_Row]) -> list[dict[str, Any]]:
+    def _slots(self, rows: Sequence[_Row]) -> Slots:
         query = (
             select(Item.external_id, System.name, System.blind_code, Candidate.id)
             .join(Candidate, Candidate.item_id == Item.id)
@@ -319,17 +306,19 @@ class WorkWriter:
             (item, name if self.names is None else self.names[code]): number
             for item, name, code, number in self.session.execute(query)
         }
-        slots = [
-            {
-                "assignment_id": row.assignment_id,
-                "position": row.positions[system],
-                "candidate_id": candidates[row.work.item, system],
-                "order_known": position is not None,
-            }
+        slots: Slots = {
+            row.assignment_id: [
+                {
+                    "assignment_id": row.assignment_id,
+                    "position": row.positions[system],
+                    "candidate_id": candidates[row.work.item, system],
+                    "order_known": position is not None,
+                }
+                for system, position in row.work.systems.items()
+            ]
             for row in rows
-            for system, position in row.work.systems.items()
-        ]
-        add_rows(self.session, Slot, slots)
+        }
+        add_rows(self.session, Slot, list(chain.from_iterable(slots.values())))
         return slots
 
     def _ratings(self, rows: Sequence[_Row]) -> None:
@@ -395,8 +384,7 @@ def _logged(row: _Row) -> dict[str, Any]:
         value = r.criterion, r.number, r.option, r.missing
         ratings.append(LoggedRating(row.positions[r.system], *value, list(r.reasons), r.explanation))
     for mark in row.work.highlights:
-        span = mark.turn, mark.start, mark.end
         words = mark.label, mark.comment, mark.quote if mark.start is None else None, mark.unit
-        highlights.append(LoggedHighlight(row.positions[mark.system], *span, *words))
+        highlights.append(LoggedHighlight(row.positions[mark.system], mark.turn, mark.start, mark.end, *words))
     parts = {"ratings": tuple(ratings), "highlights": tuple(highlights)}
     return LoggedAnnotation(state=AssignmentState.submitted, version=VERSION - 1, **parts).to_json()
