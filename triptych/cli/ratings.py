@@ -37,10 +37,12 @@ def assembled_from(
     Raises ImportRefused for a file that cannot be read or has errors, InvalidRubric.
     """
     texts = items_from([items], encoding) if items else None
-    for file in files:
-        _refuse_faulty(file.name, file)
+    named: list[tuple[str, FinishedRatings | ItemFile]] = [(file.name, file) for file in files]
     if items and texts:
-        _refuse_faulty(items, texts)
+        named.append((items, texts))
+    for name, file in named:
+        if not file.ok:
+            raise ImportRefused(f"{name} has errors:", *map(str, file.problems))
     if not files:
         raise ImportRefused("Name at least one file of ratings.")
     if rubric and positive:
@@ -50,9 +52,8 @@ def assembled_from(
     else:
         asked = asked_as_proposed(title, files, _with_positive(proposed(files), positive))
     assembled = assemble(files, asked, texts, duplicates)
-    of_files = [problem for file in files for problem in _problems_of(file.name, file)]
-    of_items = _problems_of(items, texts) if items and texts else ()
-    return replace(assembled, problems=(*of_files, *of_items, *assembled.problems))
+    of_files = [problem for name, file in named for problem in _problems_of(name, file)]
+    return replace(assembled, problems=(*of_files, *assembled.problems))
 
 
 def _problems_of(name: str, file: FinishedRatings | ItemFile) -> Iterator[Problem]:
@@ -60,11 +61,6 @@ def _problems_of(name: str, file: FinishedRatings | ItemFile) -> Iterator[Proble
     yield from (replace(problem, file=name) for problem in file.problems)
     if file.ignored:
         yield Problem("note", None, None, f"Ignored columns or fields: {', '.join(file.ignored)}.", name)
-
-
-def _refuse_faulty(name: str, file: FinishedRatings | ItemFile) -> None:
-    if not file.ok:
-        raise ImportRefused(f"{name} has errors:", *map(str, file.problems))
 
 
 def ratings_with_roles(
