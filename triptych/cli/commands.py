@@ -100,15 +100,25 @@ def _option(name: str, about: str, **more: Any) -> click.Option:
     return click.Option([name], help=about, show_default=True, **more)
 
 
+def _file(name: str, about: str, **more: Any) -> click.Option:
+    return _option(name, about, metavar="FILE", **more)
+
+
+def _choice(name: str, about: str, choices: Sequence[str], **more: Any) -> click.Option:
+    return _option(name, about, type=click.Choice(choices), **more)
+
+
 def _flag(name: str, about: str) -> click.Option:
     return click.Option([name], help=about, is_flag=True)
 
 
 # parameters of several commands
 LEAD = _argument("lead", "The name of the lead.")
+TITLE = _argument("title", "The study's title.")
+WRITE = _flag("--write", "Store the study; without this, the command only shows what it would store.")
 STUDY_NAME = _argument("study", "The study's short name.")
 OUTPUT = _argument("file", "The file to write; - means standard output.")
-ENCODING = _option("--encoding", "The encoding of files that are not UTF-8.", type=click.Choice(ENCODINGS))
+ENCODING = _choice("--encoding", "The encoding of files that are not UTF-8.", ENCODINGS)
 STUDY = _group(
     "study",
     "Create, launch, list, export and archive studies.",
@@ -117,7 +127,7 @@ STUDY = _group(
         "study:create",
         [
             LEAD,
-            _argument("title", "The study's title."),
+            TITLE,
             _argument("rubric", "A rubric file, or the key of a shipped rubric."),
             _argument(
                 "files",
@@ -125,21 +135,19 @@ STUDY = _group(
                 nargs=-1,
                 required=True,
             ),
-            _option("--mapping", "A mapping of columns to roles, for a single file of items.", metavar="FILE"),
+            _file("--mapping", "A mapping of columns to roles, for a single file of items."),
             _option("--raters", "Annotators per item.", type=int, default=3),
             _option("--most", "Maximum number of items per annotator. [default: no limit]", type=int),
-            _option("--access", "Who may take part.", type=click.Choice(["open", "invited", "panel"]), default="open"),
-            _option(
-                "--round", "Which round it is.", type=click.Choice(["pilot", "main", "expert", "crowd"]), default="main"
-            ),
-            _option(
+            _choice("--access", "Who may take part.", ["open", "invited", "panel"], default="open"),
+            _choice("--round", "Which round it is.", ["pilot", "main", "expert", "crowd"], default="main"),
+            _choice(
                 "--markdown",
                 "Texts to show as formatted Markdown; can be repeated.",
-                type=click.Choice(["context", "responses", "extra_texts"]),
+                ["context", "responses", "extra_texts"],
                 multiple=True,
             ),
             ENCODING,
-            _flag("--write", "Store the study; without this, the command only shows what it would store."),
+            WRITE,
         ],
         help="Create a study from files of items. Without --write, the command checks the files and shows the study; "
         "with it, the study is stored as a draft.",
@@ -162,28 +170,24 @@ STUDY = _group(
         "study:import_ratings",
         [
             LEAD,
-            _argument("title", "The study's title."),
+            TITLE,
             _argument(
                 "files",
                 "Files or folders of ratings by people (- means standard input), or GROUP=FILE for a group of "
                 "annotators.",
                 nargs=-1,
             ),
-            _option("--judge", "A file of scores by a judge model; can be repeated.", multiple=True, metavar="FILE"),
-            _option("--items", "A file of items, for the texts.", metavar="FILE"),
-            _option("--mapping", "A mapping of columns or levels to roles.", metavar="FILE"),
-            _option(
-                "--mapping-out",
-                "Write the mapping that was used to a file, to be edited and passed as --mapping.",
-                metavar="FILE",
-            ),
-            _option(
+            _file("--judge", "A file of scores by a judge model; can be repeated.", multiple=True),
+            _file("--items", "A file of items, for the texts."),
+            _file("--mapping", "A mapping of columns or levels to roles."),
+            _file("--mapping-out", "Write the mapping that was used to a file, to be edited and passed as --mapping."),
+            _choice(
                 "--duplicates",
                 "How to treat a second rating of the same unit by the same annotator. [default: as --mapping says, or "
                 "error]",
-                type=click.Choice(["error", "first", "last", "repeats"]),
+                ["error", "first", "last", "repeats"],
             ),
-            _option("--rubric", "A rubric file. [default: derived from the values]", metavar="FILE"),
+            _file("--rubric", "A rubric file. [default: derived from the values]"),
             _option(
                 "--positive",
                 "An option that counts as positive; can be repeated.",
@@ -191,7 +195,7 @@ STUDY = _group(
                 metavar="CRITERION=OPTION",
             ),
             ENCODING,
-            _flag("--write", "Store the study; without this, the command only shows what it would store."),
+            WRITE,
         ],
         help="Create a closed study from finished ratings. Without --write, the command checks the ratings and shows "
         "the study; with it, the study is stored.",
@@ -213,17 +217,12 @@ STUDY = _group(
                 metavar="LICENCE",
             ),
             _flag("--blind", "Call systems System 1, 2, … although the study is unblinded."),
-            _option(
+            _file(
                 "--list-texts",
                 "Write the texts that annotators agreed to publish to a CSV file for review, without making an "
                 "archive.",
-                metavar="FILE",
             ),
-            _option(
-                "--release",
-                "The reviewed file: the texts that are still in it go into the archive.",
-                metavar="FILE",
-            ),
+            _file("--release", "The reviewed file: the texts that are still in it go into the archive."),
         ],
         help="Write a closed study as web pages that open offline. The CSV files behind them are included. The archive "
         "contains only what annotators agreed to publish, without pseudonyms and without people who withdrew, and is "
@@ -270,11 +269,10 @@ PEOPLE = _group(
             LEAD,
             STUDY_NAME,
             _argument("names", "The names of annotators.", nargs=-1, required=False),
-            _option(
+            _file(
                 "--list",
                 "A CSV file with the columns name, email, group and role (annotator or lead), all optional; - for "
                 "standard input.",
-                metavar="FILE",
             ),
             _option("--address", "The app's address, for the links.", default="http://localhost:8501", metavar="URL"),
             ENCODING,
@@ -328,13 +326,7 @@ DATA = _group(
     LazyCommand("data:migrate", help="Upgrade the database to this version's schema, after a backup."),
     LazyCommand(
         "data:verify",
-        [
-            _option(
-                "--against",
-                "An earlier report, export, capsule or backup, or a hash from one.",
-                metavar="FILE",
-            )
-        ],
+        [_file("--against", "An earlier report, export, capsule or backup, or a hash from one.")],
         help="Check every study against its event log. Reports the first event or row that was changed or removed "
         "outside the app.",
     ),
