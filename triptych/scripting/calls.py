@@ -301,13 +301,9 @@ def _links(invited: list[invitations.Invited]) -> PersonalLinks:
 
 def _check_scores(session: Session, asker: Asker, request: Scores) -> Any:
     from triptych.exchange import judge_scores
-    from triptych.exchange.judge_scores import JudgeScore
 
     study = study_of(session, asker, request.study)
-    scores = [
-        JudgeScore(score.item_id, score.system, score.criterion, score.value, score.explanation)
-        for score in request.scores
-    ]
+    scores = [judge_scores.JudgeScore(**dict(score)) for score in request.scores]
     return judge_scores.check(session, study, request.judge, scores)
 
 
@@ -317,7 +313,7 @@ def _append_scores(session: Session, asker: Asker, request: Scores, checked: Any
 
     study = study_of(session, asker, request.study)
     appended = judge_scores.append(session, study, checked, asker.who.pseudonym)
-    return Judged(judge=appended.judge, items=appended.items, ratings=appended.ratings)
+    return Judged(**vars(appended))
 
 
 def _build_report(session: Session, asker: Asker, request: OfStudy) -> Any:
