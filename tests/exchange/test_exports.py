@@ -31,7 +31,7 @@ from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
 from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
 from triptych.formats.writers import FORMATS, task
 from triptych.formats.writers.codebook import COLUMNS
-from triptych.formats.writers.model import EVERYTHING, ExportOptions, FinishedCandidate
+from triptych.formats.writers.model import EVERYTHING, ExportOptions
 from triptych.formats.writers.tables import ANNOTATIONS_HEADER, ITEMS_HEADER
 from triptych.people import accounts, joining, roster
 from triptych.privacy import withdrawal
@@ -473,7 +473,7 @@ TURNS = st.lists(st.builds(TurnDraft, st.text(max_size=5), st.text(min_size=1, m
 def test_spans_of_turns_keep_their_words_in_the_whole_dialogue(turns, data):
     n = data.draw(st.integers(0, len(turns) - 1))
     start = data.draw(st.integers(0, len(turns[n].text) - 1))
-    text, starts = task.flat(FinishedCandidate("System 1", None, tuple(turns)))
+    text, starts = task.flat(CandidateDraft("System 1", None, tuple(turns)))
     assert text[starts[n] + start :].startswith(turns[n].text[start:])
 
 

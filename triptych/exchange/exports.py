@@ -20,7 +20,7 @@ from sqlmodel import Session
 
 from triptych.errors import NotAllowed, NotFound
 from triptych.exchange.underway import Underway
-from triptych.formats.model import TurnDraft
+from triptych.formats.model import CandidateDraft, TurnDraft
 from triptych.formats.ratings_csv import OF_HIGHLIGHT
 from triptych.formats.writers import FORMATS
 from triptych.formats.writers.codebook import documents
@@ -28,7 +28,6 @@ from triptych.formats.writers.model import (
     ExportOptions,
     Finished,
     FinishedAnnotation,
-    FinishedCandidate,
     FinishedHighlight,
     FinishedItem,
     FinishedRating,
@@ -239,8 +238,8 @@ def _candidates() -> Select[*tuple[Any, ...]]:
     return with_system.join(System, System.id == Candidate.system_id).order_by(System.blind_code)
 
 
-def _candidate(row: Any, names: dict[int, str], titles: dict[str, str]) -> FinishedCandidate:
-    return FinishedCandidate(names[row.blind_code], row.text, _turns(row.turns or (), titles))
+def _candidate(row: Any, names: dict[int, str], titles: dict[str, str]) -> CandidateDraft:
+    return CandidateDraft(names[row.blind_code], row.text, _turns(row.turns or (), titles))
 
 
 def _turns(spoken: Iterable[Any], titles: dict[str, str]) -> tuple[TurnDraft, ...]:

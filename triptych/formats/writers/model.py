@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from triptych.formats.long_csv import Cell
-from triptych.formats.model import JsonObject, TurnDraft
+from triptych.formats.model import CandidateDraft, JsonObject, TurnDraft
 from triptych.rubric.model import Criterion, Rubric
 from triptych.storage.models import RATED
 
@@ -92,13 +92,6 @@ class FinishedAnnotation:
 
 
 @dataclass(frozen=True)
-class FinishedCandidate:
-    system: str
-    text: str | None
-    turns: tuple[TurnDraft, ...]
-
-
-@dataclass(frozen=True)
 class FinishedItem:
     """An item; its candidates are in the order of their blind codes, not in any annotator's order."""
 
@@ -109,7 +102,7 @@ class FinishedItem:
     meta: JsonObject
     extra_texts: JsonObject
     retired: bool
-    candidates: tuple[FinishedCandidate, ...]
+    candidates: tuple[CandidateDraft, ...]
     annotations: tuple[FinishedAnnotation, ...]
 
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from triptych.formats.long_csv import Cell
-from triptych.formats.model import TurnDraft
+from triptych.formats.model import CandidateDraft, TurnDraft
 from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
 from triptych.formats.writers.model import (
     EVERYTHING,
@@ -19,20 +19,19 @@ from triptych.formats.writers.model import (
     File,
     Finished,
     FinishedAnnotation,
-    FinishedCandidate,
     FinishedItem,
 )
 from triptych.formats.writers.writing import as_json, csv_file, jsonl_file, parquet_file
 
 # column → function that gets its cell
-ITEMS: dict[str, Callable[[FinishedItem, FinishedCandidate], Any]] = {
+ITEMS: dict[str, Callable[[FinishedItem, CandidateDraft], Any]] = {
     "item_id": lambda item, _: item.item_id,
     "purpose": lambda item, _: item.purpose,
     "context": lambda item, _: item.context,
     "context_turns": lambda item, _: spoken(item.turns),
     "system": lambda _, candidate: candidate.system,
     "text": lambda _, candidate: candidate.text,
-    "turns": lambda _, candidate: spoken(candidate.turns),
+    "turns": lambda _, candidate: spoken(candidate.turns or ()),
     "meta": lambda item, _: as_json(item.meta) if item.meta else None,
     "extra_texts": lambda item, _: as_json(item.extra_texts) if item.extra_texts else None,
     "retired": lambda item, _: int(item.retired),

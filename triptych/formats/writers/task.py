@@ -12,12 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from triptych.formats.model import TurnDraft
+from triptych.formats.model import CandidateDraft, TurnDraft
 from triptych.formats.writers.model import (
     MAIN_WORK,
     Finished,
     FinishedAnnotation,
-    FinishedCandidate,
     FinishedHighlight,
     FinishedItem,
     FinishedRating,
@@ -178,7 +177,7 @@ def fields(item: FinishedItem, response: str = "response") -> dict[str, str]:
     return {CONTEXT: context(item)[0], **texts, **systems(item)}
 
 
-def flat(candidate: FinishedCandidate) -> tuple[str, list[int]]:
+def flat(candidate: CandidateDraft) -> tuple[str, list[int]]:
     """A candidate as one text, and the offset of each turn's text."""
     return joined(candidate.turns) if candidate.turns else (candidate.text or "", [])
 

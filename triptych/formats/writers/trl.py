@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from itertools import combinations
 from statistics import fmean
 
-from triptych.formats.model import JsonObject, TurnDraft
+from triptych.formats.model import CandidateDraft, JsonObject, TurnDraft
 from triptych.formats.writers import preferences
 from triptych.formats.writers.model import (
     MAIN_WORK,
@@ -22,7 +22,6 @@ from triptych.formats.writers.model import (
     File,
     Finished,
     FinishedAnnotation,
-    FinishedCandidate,
     FinishedItem,
 )
 from triptych.formats.writers.writing import jsonl_file
@@ -73,12 +72,12 @@ def _pairs(finished: Finished, criteria: list[Criterion], margin: float, count: 
                     yield _pair_row(finished, item, criterion, (first, second), pair)
 
 
-def _with_text(item: FinishedItem) -> list[FinishedCandidate]:
+def _with_text(item: FinishedItem) -> list[CandidateDraft]:
     return [candidate for candidate in item.candidates if candidate.text or candidate.turns]
 
 
 def _pair(
-    annotations: list[FinishedAnnotation], criterion: Criterion, first: FinishedCandidate, second: FinishedCandidate
+    annotations: list[FinishedAnnotation], criterion: Criterion, first: CandidateDraft, second: CandidateDraft
 ) -> tuple[float, float, int] | None:
     """(mean of the first, mean of the second, annotators who rated both); None if nobody rated both."""
     both = preferences.rated_both(annotations, criterion, first.system, second.system)
@@ -93,7 +92,7 @@ def _pair_row(
     finished: Finished,
     item: FinishedItem,
     criterion: Criterion,
-    candidates: tuple[FinishedCandidate, FinishedCandidate],
+    candidates: tuple[CandidateDraft, CandidateDraft],
     pair: tuple[float, float, int],
 ) -> JsonObject:
     means = dict(zip(candidates, pair[:2], strict=True))
@@ -148,9 +147,7 @@ def _prompt(finished: Finished, item: FinishedItem) -> JsonObject:
     return {} if finished.has_conversations and not messages else {"prompt": messages}
 
 
-def _completion(
-    finished: Finished, item: FinishedItem, candidate: FinishedCandidate
-) -> str | None | list[dict[str, str]]:
+def _completion(finished: Finished, item: FinishedItem, candidate: CandidateDraft) -> str | None | list[dict[str, str]]:
     if not finished.has_dialogues:
         return candidate.text
     if not candidate.turns:
