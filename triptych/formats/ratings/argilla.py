@@ -7,12 +7,12 @@ discarded or are drafts are left out. Suggestions are the ratings of a judge. Th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from triptych.formats.layout import simple
 from triptych.formats.model import Json, Record, Source
 from triptych.formats.ratings.controls import Fields, explains, is_field, read_fields
-from triptych.formats.ratings.model import Gathering, RaterKind, Unit, named
+from triptych.formats.ratings.model import Gathering, Unit, named
 
 DROPPED = ("discarded", "draft")
 NOT_SUBMITTED = "{n} discarded or draft response(s) are left out."
@@ -20,22 +20,8 @@ SPLIT_KEY = ".responses"
 RANKED = "{n} ranking(s) are left out: rankings are not supported."
 
 
-@dataclass(frozen=True)
-class PlacedQuestion:
-    """A question of a record, read once, however many answers it has. of_span: result of `Fields.of_span`.
-
-    explains: whether it asks for the explanation of another answer.
-    """
-
-    name: str
-    criterion: str
-    system: str | None
-    of_span: tuple[bool, str | None]
-    explains: bool
-
-    @staticmethod
-    def of(name: str, fields: Fields, explains: bool = False) -> PlacedQuestion:
-        return PlacedQuestion(name, *fields.place(name), fields.of_span(name), explains)
+# a question's criterion, its system, and the result of `Fields.of_span`
+Place = tuple[str, str | None, tuple[bool, str | None]]
 
 
 def fits(columns: frozenset[str]) -> bool:
@@ -56,20 +42,25 @@ def read(source: Source, into: Gathering) -> None:
             shown, meta if isinstance(meta, dict) else {}, named(values.get("id")) or str(record.row), record.row, into
         )
         responses = list(_responses(record, into) if nested else _flat(record, into))
-        names = {question for question, *_ in responses}
-        asked = {name: PlacedQuestion.of(name, fields, explains(name, names)) for name in names}
+        asked = {question for question, *_ in responses}
+        places = {name: _place(name, fields) for name in asked}  # once, however many answers there are
+        explaining = {name for name in asked if explains(name, asked)}
         for name, annotator, value, status in responses:
-            question = asked[name]
+            criterion, system, _ = places[name]
+            unit = Unit(fields.item, system, annotator, into.kind, record.row)
             if status in DROPPED:
                 into.findings.tally(NOT_SUBMITTED)
-            elif annotator and question.explains:
-                unit = Unit(fields.item, question.system, annotator, into.kind, record.row)
-                into.note(unit, question.criterion, value)
+            elif annotator and name in explaining:
+                into.note(unit, criterion, value)
             else:
-                _answer(fields.item, question, (annotator, into.kind), value, record.row, into)
+                _answer(unit, name, places[name], value, into)
         for name, agent, value in _suggestions(record, into):
-            question = PlacedQuestion.of(name, fields)
-            _answer(fields.item, question, (agent or "suggestion", "judge"), value, record.row, into)
+            place = _place(name, fields)
+            _answer(Unit(fields.item, place[1], agent or "suggestion", "judge", record.row), name, place, value, into)
+
+
+def _place(question: str, fields: Fields) -> Place:
+    return *fields.place(question), fields.of_span(question)
 
 
 def _meaning(name: str) -> str:
@@ -114,26 +105,21 @@ def _suggestions(record: Record, into: Gathering) -> Iterator[tuple[str, str, Js
             yield name.removesuffix(".suggestion"), named(record.values.get(f"{name}.agent")), value
 
 
-def _answer(
-    item: str, question: PlacedQuestion, rater: tuple[str, RaterKind], value: Json, row: int, into: Gathering
-) -> None:
+def _answer(unit: Unit, question: str, place: Place, value: Json, into: Gathering) -> None:
     """One answer: a value, one label in a list, or spans."""
-    criterion = question.criterion
-    annotator, kind = rater
-    if not annotator:
-        into.findings.error("a response has no annotator.", row, question.name)
+    criterion, _, (is_known, system) = place
+    if not unit.annotator:
+        into.findings.error("a response has no annotator.", unit.row, question)
         return
-    unit = Unit(item, question.system, annotator, kind, row)
     if not isinstance(value, list):
         into.rate(unit, criterion, value)
     elif all(isinstance(part, dict) and "start" in part for part in value):
-        is_known, system = question.of_span
         if not is_known:
-            into.findings.error("a span does not name its response.", row, criterion)
+            into.findings.error("a span does not name its response.", unit.row, criterion)
             return
         unit = replace(unit, system=system)
         for entry in value:
-            span = into.mapped(entry, row, question.name)
+            span = into.mapped(entry, unit.row, question)
             into.mark(unit, span.get("label") or criterion, span.get("start"), span.get("end"), None)
     elif all(isinstance(part, dict) for part in value):
         into.findings.tally(RANKED)
