@@ -57,7 +57,7 @@ def _operation(call: Call, definitions: dict[str, Any]) -> dict[str, Any]:
         "operationId": call.name,
         "summary": call.summary,
         "description": f"For tokens that may {call.scope}.",
-        "responses": {"200": _answer(call), "default": _refusal()},
+        "responses": {"200": _answer(call), "default": _described("A sentence that explains the error.", "Refusal")},
     }
     if call.method == "GET":
         parameters += [{"name": name, "in": "query", "schema": field} for name, field in rest.items()]
@@ -72,10 +72,9 @@ def _operation(call: Call, definitions: dict[str, Any]) -> dict[str, Any]:
 def _answer(call: Call) -> dict[str, Any]:
     if call.answer is Zip:
         return {"description": "The file.", "content": {"application/zip": {}}}
-    schema = {"$ref": REFERENCE.format(model=call.answer.__name__)}
-    return {"description": call.summary, "content": {"application/json": {"schema": schema}}}
+    return _described(call.summary, call.answer.__name__)
 
 
-def _refusal() -> dict[str, Any]:
-    schema = {"$ref": REFERENCE.format(model="Refusal")}
-    return {"description": "A sentence that explains the error.", "content": {"application/json": {"schema": schema}}}
+def _described(text: str, model: str) -> dict[str, Any]:
+    schema = {"$ref": REFERENCE.format(model=model)}
+    return {"description": text, "content": {"application/json": {"schema": schema}}}
