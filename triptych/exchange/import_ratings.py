@@ -28,7 +28,7 @@ from triptych.formats.ratings.model import UNKNOWN_SYSTEM, FinishedRatings, Impo
 from triptych.formats.ratings.proposal import ProposedCriterion, as_yaml, judge_of, propose
 from triptych.formats.ratings.scores import apart, with_scores
 from triptych.formats.ratings_csv import OF_HIGHLIGHT
-from triptych.people import passcodes
+from triptych.people import accounts
 from triptych.rubric.answers import count_words
 from triptych.rubric.files import parse_rubric
 from triptych.storage import events
@@ -242,7 +242,7 @@ class WorkWriter:
         taken = set(self.session.scalars(select(Person.pseudonym)))
         people = {}
         for kind, name in self.ratings.annotators:
-            pseudonym = next(p for p in pseudonyms(PREFIXES[kind]) if p not in taken)
+            pseudonym = accounts.free_pseudonym(PREFIXES[kind], taken)
             taken.add(pseudonym)
             people[kind, name] = Person(kind=Kind(kind), pseudonym=pseudonym, name=name, created_at=self.now)
         self.session.add_all(people.values())
@@ -356,11 +356,6 @@ class WorkWriter:
                 for name, number in self._items().items()
             ],
         )
-
-
-def pseudonyms(prefix: str) -> Iterator[str]:
-    while True:
-        yield f"{prefix}-{passcodes.random_signs(5)}"
 
 
 def _positions(work: ItemWork) -> dict[str | None, int | None]:

@@ -13,11 +13,11 @@ from sqlmodel import Session
 
 from triptych import clock
 from triptych.errors import Conflict, ImportRefused, NotAllowed
-from triptych.exchange.import_ratings import PREFIXES, WorkWriter, pseudonyms
+from triptych.exchange.import_ratings import PREFIXES, WorkWriter
 from triptych.formats.model import CandidateDraft, ItemDraft, ItemFile
 from triptych.formats.ratings.assemble import Assembled, assemble, own_rubric
 from triptych.formats.ratings.model import FinishedRatings, ImportedRating, Unit
-from triptych.people import joining
+from triptych.people import accounts, joining
 from triptych.people.names import folded, read_name
 from triptych.storage.models import (
     Assignment,
@@ -167,7 +167,7 @@ def _judge(session: Session, study: Study, name: str) -> Person:
                 raise NotAllowed(f"{person.pseudonym} was excluded from this study by a lead.")
             return person
     taken = set(session.scalars(select(Person.pseudonym).where(Person.kind == Kind.judge)))
-    pseudonym = next(free for free in pseudonyms(PREFIXES[Kind.judge]) if free not in taken)
+    pseudonym = accounts.free_pseudonym(PREFIXES[Kind.judge], taken)
     judge = Person(kind=Kind.judge, pseudonym=pseudonym, name=name, created_at=clock.now())
     session.add(judge)
     session.flush()

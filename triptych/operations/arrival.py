@@ -19,7 +19,7 @@ from sqlmodel import Session
 
 from triptych.errors import Conflict, ImportRefused
 from triptych.operations import move, usable, verify
-from triptych.people import passcodes, roster
+from triptych.people import accounts, roster
 from triptych.people.names import LONGEST_NAME, tidied
 from triptych.storage import events
 from triptych.storage.arrivals import numbers_in
@@ -203,15 +203,8 @@ def _renamed(session: Session, old: Connection) -> dict[str, str]:
     here = set(session.scalars(select(Person.pseudonym)))
     renamed: dict[str, str] = {}
     for name in sorted(named & here):
-        free = _new_pseudonym(name)
-        while free in named | here | set(renamed.values()):
-            free = _new_pseudonym(name)
-        renamed[name] = free
+        renamed[name] = accounts.free_pseudonym(name.partition("-")[0][:8], named | here | set(renamed.values()))
     return renamed
-
-
-def _new_pseudonym(name: str) -> str:
-    return f"{name.partition('-')[0][:8]}-{passcodes.random_signs(5)}"
 
 
 def _short_name(session: Session, former: Mapping[str, Any]) -> tuple[str, str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from datetime import timedelta
+from itertools import count
 from typing import Any
 
 from sqlalchemy import delete, select
@@ -36,6 +37,11 @@ def _free_pseudonym(session: Session, role: Role) -> str:
         pseudonym = f"{prefix}-{passcodes.random_signs(5)}"
         if session.scalars(select(Person.id).where(Person.pseudonym == pseudonym)).first() is None:
             return pseudonym
+
+
+def free_pseudonym(prefix: str, taken: Container[str]) -> str:
+    """A random pseudonym that is not taken."""
+    return next(free for _ in count() if (free := f"{prefix}-{passcodes.random_signs(5)}") not in taken)
 
 
 def _leads(session: Session) -> Sequence[Person]:
