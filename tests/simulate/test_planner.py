@@ -57,8 +57,8 @@ def analysed(frame) -> StudyAnalysis:
 def pilots(frame) -> list[Pilot]:
     """The paired differences of the first criterion."""
     analysis = analysed(frame)
-    ratings = analysis.ratings[0]
-    return list(planner._pilots(ratings, planner._estimated(analysis.contrasts_of(ratings.criterion.key))))
+    key = analysis.ratings[0].criterion.key
+    return list(planner._pilots(planner._estimated(analysis.contrasts_of(key))))
 
 
 def test_components_of_a_round_average_over_pairs_of_systems():

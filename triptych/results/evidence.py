@@ -9,8 +9,8 @@ import numpy as np
 
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.analysis.ratings import Ratings
-from triptych.stats.comparison import SideBySide
-from triptych.stats.undefined import Undefined, or_undefined
+from triptych.stats.columns import codes
+from triptych.stats.undefined import Undefined
 
 NO_TEST = "No tests: none of the differences can be tested."
 HOCHBERG = (
@@ -86,13 +86,9 @@ def _clarity(contrast: Contrast) -> tuple[bool, bool, float, float]:
 
 def examples(ratings: Ratings, items: Iterable[str], contrast: Contrast, most: int = 10) -> tuple[Example, ...]:
     """Items that support the overall contrast most, then those most against it; items: labels of the item codes."""
-    table = or_undefined(SideBySide.build, ratings.number, ratings.item, ratings.annotator, ratings.system)
-    if isinstance(table, Undefined):
-        return ()
+    table, labels = contrast.table, codes(ratings.item[~np.isnan(ratings.number)])[1]
     sides = table.of((contrast.system, contrast.baseline))
     both = ~np.isnan(sides).any(axis=1)
-    _, first = np.unique(ratings.item[~np.isnan(ratings.number)], return_index=True)
-    labels = ratings.item[~np.isnan(ratings.number)][np.sort(first)]
     item, n = table.items[both], np.bincount(table.items[both], minlength=len(labels))
     sums = np.bincount(item, sides[both, 0] - sides[both, 1], minlength=len(labels))
     seen = np.flatnonzero(n)

@@ -11,7 +11,7 @@ import numpy as np
 from sqlmodel import Session
 
 from triptych.errors import Conflict
-from triptych.results.criterion import StudyRatings, variable_of
+from triptych.results.criterion import variable_of
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
@@ -19,7 +19,6 @@ from triptych.results.pay import hourly
 from triptych.results.study_analysis import StudyAnalysis, analyse
 from triptych.rubric.model import Criterion
 from triptych.stats.analysis.contrasts import Contrast
-from triptych.stats.columns import present
 from triptych.stats.components import PRESETS, YES_NO_RESIDUALS, Components, Pilot
 from triptych.stats.intervals import Estimate
 from triptych.stats.numbers import counted
@@ -149,7 +148,7 @@ def _bases(analysis: StudyAnalysis, study_round: str) -> Iterator[Basis]:
     seconds = float(measured.mean()) if len(measured) else None
     for ratings in analysis.ratings:
         contrasts = _estimated(analysis.contrasts_of(ratings.criterion.key))
-        pilots = tuple(_pilots(ratings, contrasts))
+        pilots = tuple(_pilots(contrasts))
         components = pooled_components(pilots)
         if not isinstance(components, Undefined):
             scale = _scale_of(ratings.criterion)
@@ -169,15 +168,13 @@ def _estimated(contrasts: Sequence[Contrast]) -> list[tuple[Contrast, Estimate]]
     return [(contrast, contrast.difference) for contrast in contrasts if isinstance(contrast.difference, Estimate)]
 
 
-def _pilots(ratings: StudyRatings, contrasts: Sequence[tuple[Contrast, Estimate]]) -> Iterator[Pilot]:
+def _pilots(contrasts: Sequence[tuple[Contrast, Estimate]]) -> Iterator[Pilot]:
     """The paired differences of all pairs of systems that an annotator rated on one item."""
-    _, items, groups = present(ratings.number, ratings.item, ratings.group)
-    first = np.sort(np.unique(items, return_index=True)[1])
     for contrast, _ in contrasts:
-        sides = contrast.table.of((contrast.system, contrast.baseline))
+        table, sides = contrast.table, contrast.table.of((contrast.system, contrast.baseline))
         both = ~np.isnan(sides).any(axis=1)
-        item = contrast.table.items[both]
-        yield Pilot.build(sides[both, 0] - sides[both, 1], item, contrast.table.annotators[both], groups[first][item])
+        columns = (table.items[both], table.annotators[both], table.groups[both])
+        yield Pilot.build(sides[both, 0] - sides[both, 1], *columns)
 
 
 def pooled_components(pilots: Sequence[Pilot]) -> Components | Undefined:
