@@ -15,7 +15,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from triptych.stats.comparison import SideBySide, difference
-from triptych.stats.crossed import NOT_LINKED, NOTHING_LEFT, CrossedEffects, _clustered
+from triptych.stats.crossed import NOT_LINKED, NOTHING_LEFT, CrossedEffects
+from triptych.stats.intervals import clustered
 from triptych.stats.undefined import UndefinedStatistic
 
 EXPECTED = json.loads((Path(__file__).parents[1] / "oracles" / "incomplete.json").read_text(encoding="utf-8"))
@@ -197,8 +198,9 @@ def test_a_difference_between_groups_equals_its_formula() -> None:
     assert (between.n, between.items, between.annotators, between.test) == (400, 20, 4, None)
     assert between.test_here is not None
     assert between.test_here.error == pytest.approx(math.sqrt(item))
-    clustered = effects._weights_of(1, 0), -effects._weights_of(3, 2)
-    errors = _clustered([*clustered], effects.residuals, effects.rows, between.absorbed)
+    weights = effects._weights_of(1, 0), -effects._weights_of(3, 2)
+    scores = [(part * effects.residuals * math.sqrt(1 + between.absorbed), part**2) for part in weights]
+    errors = clustered(scores, effects.rows.groups, effects.rows.annotators, effects.rows.group_cells)
     assert errors.alike == pytest.approx(math.sqrt(max(item + sum(own) - cell, 0.25 * max(item, sum(own)))))
     assert errors.freedom_alike == pytest.approx(min(people) - 1)
 

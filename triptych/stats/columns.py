@@ -36,6 +36,12 @@ def codes(labels: Column) -> tuple[np.ndarray, np.ndarray]:
     return place[code], distinct[order]
 
 
+def pair_codes(first: NDArray[np.int64], second: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Codes (n,) of the pairs of two codes, and the row where each pair first occurs."""
+    _, row, pair = np.unique(first * (second.max(initial=0) + 1) + second, return_index=True, return_inverse=True)
+    return pair, row
+
+
 def numbers(values: Column, *labels: Column) -> tuple[np.ndarray, ...]:
     """The n values as floats and the other columns, without the rows where the value is missing (NaN).
 

@@ -21,8 +21,8 @@ from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve, eigh
 from scipy.sparse.csgraph import connected_components
 
-from .columns import Column, Floats, Label, codes, numbers
-from .intervals import Clustered, Estimate, clusters, effective_number, estimate_of, in_one, variance_floor
+from .columns import Column, Floats, Label, codes, numbers, pair_codes
+from .intervals import Clustered, Estimate, clustered, estimate_of, in_one
 from .undefined import UndefinedStatistic
 
 NOT_LINKED = "Not defined: no item and annotator link these two systems."
@@ -70,14 +70,14 @@ class _Rows:
     @cached_property
     def cells(self) -> tuple[Codes, Floats]:
         """Codes (n,) of (item, annotator) pairs and, per pair, 1 / the item's ratings + 1 / the annotator's ratings."""
-        codes, first = _cells(self.items, self.annotators)
+        codes, first = pair_codes(self.items, self.annotators)
         items, annotators = np.bincount(self.items), np.bincount(self.annotators)
         return codes, 1 / items[self.items[first]] + 1 / annotators[self.annotators[first]]
 
     @cached_property
     def group_cells(self) -> Codes:
         """Codes (n,) of (group, annotator) pairs."""
-        return _cells(self.groups, self.annotators)[0]
+        return pair_codes(self.groups, self.annotators)[0]
 
     def __getitem__(self, rows: NDArray[np.bool_]) -> _Rows:
         columns = (self.items, self.annotators, self.groups)
@@ -217,10 +217,13 @@ class CrossedEffects:
         counted = (weights != 0) & np.isin(range(len(self.systems)), compared)[rows.systems]
         rounding = _ROUNDING * float(np.abs(rows.values).max())
         mean, absorbed = float(weights @ rows.values), absorbed_by(weights, rows)
+        # their variances are multiplied by 1 + absorbed (docs/validation.md)
+        scores = [(np.sqrt(1 + absorbed) * part * self.residuals, part**2) for part in parts]
+        errors = clustered(scores, rows.groups, rows.annotators, rows.group_cells)
         estimate = estimate_of(
             mean if abs(mean) > rounding else 0.0,
             int(rows.repeats[counted].sum()),
-            self._supported(_clustered(parts, self.residuals, rows, absorbed), compared),
+            self._supported(errors, compared),
             rounding,
         )
         return Difference(**vars(estimate), of=int(self.totals[compared].sum()), absorbed=absorbed)
@@ -325,44 +328,3 @@ def absorbed_by(weights: Floats, rows: _Rows) -> float:
     cells, share = rows.cells
     of_cell = np.bincount(cells, weights) ** 2
     return float(of_cell @ share / (weights @ weights))
-
-
-def _clustered(parts: list[Floats], residuals: Floats, rows: _Rows, absorbed: float) -> Clustered:
-    """Standard errors and degrees of freedom of a difference, for these annotators and for annotators like these.
-
-    V_item + V_annotator - V_cell with the floor of intervals.cluster_variance, times 1 + absorbed (docs/validation.md).
-    parts: weights (n,) of different annotators, which add up to those of the difference.
-    """
-    weights = sum(parts[1:], parts[0])
-    scores = weights * residuals
-    item, items, item_freedom = one_way(scores, weights**2, rows.groups)
-    annotator, annotators, annotator_freedom = _independent(
-        [one_way(part * residuals, part**2, rows.annotators) for part in parts]
-    )
-    cell = np.bincount(rows.group_cells, scores)
-    both = max(item + annotator - float(cell @ cell), variance_floor(item_freedom + 1) * max(item, annotator))
-    these, alike = np.sqrt(np.array([item, both]) * (1 + absorbed)).tolist()
-    return Clustered(these, alike, item_freedom, min(item_freedom, annotator_freedom), items, annotators)
-
-
-def _independent(ways: list[tuple[float, int, float]]) -> tuple[float, int, float]:
-    """Variances of independent parts added up, with the fewest clusters and the fewest degrees of freedom.
-
-    Welch's degrees of freedom are more, and too many for V_item + V_annotator - V_cell (docs/statistics.md).
-    """
-    variances, counts, freedoms = zip(*ways, strict=True)
-    return sum(variances), min(counts), min(freedoms)
-
-
-def one_way(scores: Floats, squares: Floats, groups: Codes) -> tuple[float, int, float]:
-    """Variance clustered by `groups`, their number as in `clusters`, and the degrees of freedom, at least 1."""
-    size = np.bincount(groups, squares)
-    count, sums = int((size > 0).sum()), np.bincount(groups, scores)
-    factor = count / (count - 1) if count > 1 else 0.0
-    return factor * float(sums @ sums), clusters(size), max(1.0, effective_number(size) - 1)
-
-
-def _cells(first: Codes, second: Codes) -> tuple[Codes, Codes]:
-    """Codes (n,) of the pairs of two codes, and the row where each first occurs."""
-    _, row, cell = np.unique(first * (second.max() + 1) + second, return_index=True, return_inverse=True)
-    return cell, row

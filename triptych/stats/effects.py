@@ -71,7 +71,7 @@ def position_effect(
 
     values: (n,) numbers, positions: (n,) 0, 1, 2 ..., NaN or negative = not known; a row without either is left
     out. items, annotators, systems: (n,) labels. share: a mean of the values is a share of answers. Covariance of
-    the shifts: V_item + V_annotator - V_cell (Cameron, Gelbach & Miller 2011) with the floor of cluster_variance; T
+    the shifts: V_item + V_annotator - V_cell (Cameron, Gelbach & Miller 2011) with the floor of `clustered`; T
     squared with the freedom of intervals.degrees_of_freedom, below five annotators of items alone. Raises
     UndefinedStatistic when there are fewer than two positions, too few clusters, no variation, or positions and systems
     whose effects cannot be separated.
@@ -221,7 +221,7 @@ def _all_zero(
 def _clustered(
     scores: np.ndarray, item: np.ndarray, annotator: np.ndarray, cells: np.ndarray
 ) -> tuple[np.ndarray, float]:
-    """Covariance of coefficients from their scores, and degrees of freedom; cluster_variance is the case of one."""
+    """Covariance of coefficients from their scores, and degrees of freedom; intervals.clustered is the case of one."""
     per_item, items = _outer(scores, item)
     per_annotator, annotators = _outer(scores, annotator)
     by_item = per_item * items / max(items - 1, 1)

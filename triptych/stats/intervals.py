@@ -3,11 +3,12 @@ annotators occur in many ratings, so ratings are not independent; a plain t-test
 often. Two populations are considered. These annotators: clustered by item alone, t with the effective number of items -
 1 degrees of freedom. Annotators like these: clustered by item and by annotator (Cameron, Gelbach & Miller 2011, Robust
 Inference with Multiway Clustering), t with the smaller effective number of items or annotators - 1, from five
-annotators on. See cluster_variance and degrees_of_freedom; docs/validation.md shows the level and coverage of both.
+annotators on. See clustered and degrees_of_freedom; docs/validation.md shows the level and coverage of both.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr, stdtrit
 
-from .columns import CONFIDENCE, Column, codes, numbers
+from .columns import CONFIDENCE, Column, Floats, codes, numbers, pair_codes
 from .undefined import UndefinedStatistic
 
 ENOUGH_ANNOTATORS = 5
@@ -76,15 +77,6 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class ClusterVariance:
-    """Variance of a mean, clustered by item, by annotator, and by both at once."""
-
-    item: float
-    annotator: float
-    two_way: float
-
-
-@dataclass(frozen=True)
 class Clustered:
     """Standard errors of a mean and their degrees of freedom, for these annotators and for annotators like these.
 
@@ -118,12 +110,9 @@ def mean_interval(values: Column, items: Column, annotators: Column) -> Interval
 
 def estimate(values: np.ndarray, items: np.ndarray, annotators: np.ndarray) -> Estimate:
     """Both intervals and the test of a mean; values: (n,) finite numbers, n > 0, with codes 0..G-1 (n,)."""
-    mean, variance = float(values.mean()), cluster_variance(values - values.mean(), items, annotators)
-    these, alike = np.sqrt((variance.item, variance.two_way)).tolist()
-    freedom = degrees_of_freedom(items), degrees_of_freedom(items, annotators)
-    counts = clusters(np.bincount(items)), clusters(np.bincount(annotators))
-    clustered = Clustered(these, alike, *freedom, *counts)
-    return estimate_of(mean, len(values), clustered, _ROUNDING * float(np.abs(values).max()))
+    n, mean = len(values), float(values.mean())
+    errors = clustered([((values - mean) / n, np.ones(n))], items, annotators, pair_codes(items, annotators)[0])
+    return estimate_of(mean, n, errors, _ROUNDING * float(np.abs(values).max()))
 
 
 def estimate_of(mean: float, n: int, errors: Clustered, rounding: float) -> Estimate:
@@ -141,16 +130,18 @@ def _test(mean: float, error: float, freedom: float) -> TTest:
     return TTest(t, float(2 * stdtr(freedom, -abs(t))), freedom, error)
 
 
-def cluster_variance(
-    residuals: np.ndarray, items: np.ndarray, annotators: np.ndarray, weights: np.ndarray | None = None
-) -> ClusterVariance:
-    """Variance of a mean from its residuals r (n,) and the codes 0..G-1 of items and annotators (n,).
+def clustered(
+    parts: Sequence[tuple[Floats, Floats]], items: np.ndarray, annotators: np.ndarray, cells: np.ndarray
+) -> Clustered:
+    """Errors of a weighted sum of ratings; items, annotators, cells: (n,) codes of items, annotators and their pairs.
 
-    weights: as in degrees_of_freedom.
+    parts: for each independent set of annotators, the scores s (n,), weight times residual, and the squared weights
+    (n,); those of all sets are added up. The weights of a mean are 1 / n; squares may have any common factor.
 
-    V_g = G / (G - 1) * sum_g (sum r)^2 / n^2, and two-way V = V_item + V_annotator - V_cell with
-    V_cell = sum_cell (sum r)^2 / n^2, but at least variance_floor times the larger of V_item and V_annotator. One
-    cluster alone gives 0.
+    V_g = G / (G - 1) * sum_g (sum s)^2, and two-way V = V_item + V_annotator - V_cell with V_cell = sum_cell (sum s)^2,
+    but at least variance_floor times the larger of V_item and V_annotator. One cluster alone gives 0. V_annotator adds
+    up over the sets, each with its own G; G and the degrees of freedom are those of the smallest set. Welch's degrees
+    of freedom are more, and too many for V (docs/statistics.md).
 
     The floor: the difference of estimates can be negative, or positive and close to 0, although the true variance is
     never below that of V_item or V_annotator. Taking the largest of the three (MacKinnon, Nielsen & Webb 2024,
@@ -159,11 +150,21 @@ def cluster_variance(
     error, only affects extreme cases (docs/validation.md). With few items V_item scatters, too; among many contrasts
     some V is then too small by chance, and Holm finds it.
     """
-    cells = codes(items * (int(annotators.max()) + 1) + annotators)[0]
-    item, annotator = _corrected(residuals, items), _corrected(residuals, annotators)
-    both = item + annotator - _squares(residuals, cells)
-    floor = variance_floor(effective_number(np.bincount(items, weights)))
-    return ClusterVariance(item, annotator, max(both, floor * max(item, annotator)))
+    scores, squares = (sum(columns[1:], columns[0]) for columns in zip(*parts, strict=True))
+    item, n_items, item_freedom = one_way(scores, squares, items)
+    variances, counts, freedoms = zip(*(one_way(*part, annotators) for part in parts), strict=True)
+    annotator, cell = sum(variances), np.bincount(cells, scores)
+    both = max(item + annotator - float(cell @ cell), variance_floor(item_freedom + 1) * max(item, annotator))
+    these, alike = np.sqrt((item, both)).tolist()
+    return Clustered(these, alike, item_freedom, min(item_freedom, *freedoms), n_items, min(counts))
+
+
+def one_way(scores: Floats, squares: Floats, groups: np.ndarray) -> tuple[float, int, float]:
+    """Variance clustered by `groups`, their number as in `clusters`, and the degrees of freedom, at least 1."""
+    size = np.bincount(groups, squares)
+    count, sums = int((size > 0).sum()), np.bincount(groups, scores)
+    factor = count / (count - 1) if count > 1 else 0.0
+    return factor * float(sums @ sums), clusters(size), max(1.0, effective_number(size) - 1)
 
 
 def variance_floor(items: float) -> float:
@@ -174,19 +175,21 @@ def variance_floor(items: float) -> float:
     return FLOOR_OF_FEW if round(items, 6) < FEW_ITEMS else VARIANCE_FLOOR
 
 
-def degrees_of_freedom(*clusterings: np.ndarray, weights: np.ndarray | None = None) -> float:
+def degrees_of_freedom(*clusterings: np.ndarray) -> float:
     """Degrees of freedom of t with a clustered variance: the smallest effective number of clusters - 1, at least 1.
 
-    clusterings: codes (n,) of items, of annotators, or both; weights: (n,) of the values, equal if None. The effective
-    number of G clusters with n_g values is (sum n_g)^2 / sum n_g^2: G where all are equally large, fewer where some
-    weigh much more than others (Carter, Schnepel & Steigerwald 2017, Asymptotic Behavior of a t-Test Robust to Cluster
-    Heterogeneity). With G itself the test rejects up to 18 % of the time where a few annotators did most of the work.
+    clusterings: codes (n,) of items, of annotators, or both. With the number of clusters itself, the test rejects up to
+    18 % of the time where a few annotators did most of the work.
     """
-    return max(1.0, min(effective_number(np.bincount(codes_of, weights)) for codes_of in clusterings) - 1)
+    return max(1.0, min(effective_number(np.bincount(codes_of)) for codes_of in clusterings) - 1)
 
 
 def effective_number(weights: np.ndarray) -> float:
-    """Of clusters with these weights (G,)."""
+    """Of clusters with these weights n_g (G,): (sum n_g)^2 / sum n_g^2.
+
+    It is G where all are equally large, fewer where some weigh much more than others (Carter, Schnepel & Steigerwald
+    2017, Asymptotic Behavior of a t-Test Robust to Cluster Heterogeneity).
+    """
     return float(weights.sum() ** 2 / (weights @ weights))
 
 
@@ -246,14 +249,3 @@ def _sentence(kind: str, annotators: int) -> str:
 def _too_few(annotators: int) -> str:
     noun = "annotator is" if annotators == 1 else "annotators are"
     return f"{annotators} {noun} too few to generalise"
-
-
-def _corrected(residuals: np.ndarray, groups: np.ndarray) -> float:
-    """Variance of a mean clustered by `groups`, with the small-sample factor G / (G - 1)."""
-    count = int(groups.max()) + 1
-    return _squares(residuals, groups) * count / (count - 1) if count > 1 else 0.0
-
-
-def _squares(residuals: np.ndarray, groups: np.ndarray) -> float:
-    """sum_g (sum r)^2 / n^2."""
-    return float(((np.bincount(groups, residuals) / len(residuals)) ** 2).sum())

@@ -19,8 +19,8 @@ import numpy as np
 from scipy.special import stdtrit
 
 from .components import Components
-from .crossed import NOT_LINKED, CrossedEffects, absorbed_by, one_way
-from .intervals import ENOUGH_ANNOTATORS, variance_floor
+from .crossed import NOT_LINKED, CrossedEffects, absorbed_by
+from .intervals import ENOUGH_ANNOTATORS, one_way, variance_floor
 from .undefined import Undefined, UndefinedStatistic
 
 DRAWS = 4000  # simulated studies

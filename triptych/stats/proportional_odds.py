@@ -19,9 +19,9 @@ from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, pinvh
 from scipy.special import expit, logit
 
-from .columns import Column, Floats, Label, codes, numbers
+from .columns import Column, Floats, Label, codes, numbers, pair_codes
 from .crossed import NOT_LINKED, CrossedEffects
-from .intervals import Clustered, Estimate, cluster_variance, clusters, degrees_of_freedom, estimate_of, in_one
+from .intervals import Estimate, clustered, estimate_of, in_one
 from .undefined import UndefinedStatistic
 
 MOST_VALUES = 21
@@ -82,20 +82,15 @@ def proportional_odds(
     pairs = _linked(CrossedEffects.build(ratings, item, annotator, system), len(names))
     fit = _Fit(category, item, annotator, system, prior_sd)
     n = len(ratings)
+    cells = pair_codes(group, annotator)[0]
     one_item, one_annotator = (in_one(cluster, system, len(names)) for cluster in (group, annotator))
     differences = []
     for baseline, later in pairs:
         influence = fit.influence(later, baseline)
-        squares = influence**2
-        variance = cluster_variance(n * influence, group, annotator, squares)
-        these, alike = np.sqrt((variance.item, variance.two_way)).tolist()
-        freedom = degrees_of_freedom(group, weights=squares), degrees_of_freedom(group, annotator, weights=squares)
-        counts = (clusters(np.bincount(column, squares)) for column in (group, annotator))
-        clustered = Clustered(these, alike, *freedom, *counts).limited(
-            one_item[[baseline, later]], one_annotator[[baseline, later]]
-        )
+        errors = clustered([(influence, influence**2)], group, annotator, cells)
+        limited = errors.limited(one_item[[baseline, later]], one_annotator[[baseline, later]])
         mean = float(fit.systems[later] - fit.systems[baseline])
-        estimate = estimate_of(mean if abs(mean) > _SETTLED else 0.0, n, clustered, _SETTLED)
+        estimate = estimate_of(mean if abs(mean) > _SETTLED else 0.0, n, limited, _SETTLED)
         differences.append(LogitDifference(names[later], names[baseline], estimate))
     sentence = (
         "Proportional odds: the same ratings, using only their order, in logits. A secondary analysis; the difference "
