@@ -14,7 +14,7 @@ from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.texts import Texts
 from triptych.results.warnings import Finding
 from triptych.stats.analysis.collection import CLEAR
-from triptych.stats.columns import Floats
+from triptych.stats.columns import Floats, pair_codes
 from triptych.stats.crossed import CrossedEffects
 from triptych.stats.multiplicity import adjusted
 from triptych.stats.numbers import counted, written
@@ -131,9 +131,9 @@ def _held_by_any(analysis: StudyAnalysis) -> np.ndarray:
     """As `_held`, under any criterion: one that may stay open says nothing about what annotators saw."""
     columns = [np.stack([of.item, of.annotator, of.system])[:, of.system > 0] for of in analysis.ratings]
     item, annotator, system = np.concatenate(columns, axis=1).astype(np.int64)
-    cells, cell = np.unique(item * (annotator.max() + 1) + annotator, return_inverse=True)
+    cell, first = pair_codes(item, annotator)
     systems, place = np.unique(system, return_inverse=True)
-    held = np.zeros((len(cells), len(systems)), dtype=bool)
+    held = np.zeros((len(first), len(systems)), dtype=bool)
     held[cell, place] = True
     return held
 

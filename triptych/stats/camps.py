@@ -13,7 +13,7 @@ from itertools import combinations, compress
 
 import numpy as np
 
-from .columns import Column, Floats, Label, codes, numbers
+from .columns import Column, Floats, Label, codes, numbers, pair_codes
 from .crossed import CrossedEffects
 from .pairs import named
 from .undefined import UndefinedStatistic
@@ -160,7 +160,7 @@ def _standardised(ratings: Floats, item: np.ndarray, annotator: np.ndarray, syst
     taste = annotator * (system.max() + 1) + system
     centred = ratings - (np.bincount(taste, ratings) / np.maximum(np.bincount(taste), 1))[taste]
     spread = np.sqrt(np.bincount(annotator, centred**2) / np.bincount(annotator))
-    candidate = np.unique(item * (system.max() + 1) + system, return_inverse=True)[1]
+    candidate = pair_codes(item, system)[0]
     table = np.full((candidate.max() + 1, annotator.max() + 1), np.nan)
     steady = spread[annotator] > 1e-9
     table[candidate[steady], annotator[steady]] = (centred / np.maximum(spread[annotator], 1e-9))[steady]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from .columns import Column, codes, numbers
+from .columns import Column, codes, numbers, pair_codes
 from .intervals import Estimate, estimate
 from .undefined import UndefinedStatistic
 
@@ -65,8 +65,7 @@ class SideBySide:
         ratings, item, annotator, system, group = numbers(values, items, annotators, systems, grouped)
         item, annotator, group = codes(item)[0], codes(annotator)[0], codes(group)[0]
         system, names = codes(system)
-        key = item * (int(annotator.max(initial=0)) + 1) + annotator
-        _, first, row = np.unique(key, return_index=True, return_inverse=True)
+        row, first = pair_codes(item, annotator)
         cell, size = row * len(names) + system, len(first) * len(names)
         sums, counts = np.bincount(cell, ratings, minlength=size), np.bincount(cell, minlength=size)
         means = np.divide(sums, counts, out=np.full(size, np.nan), where=counts > 0)

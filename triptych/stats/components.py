@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .columns import Column, Floats, codes, numbers
+from .columns import Column, Floats, codes, numbers, pair_codes
 from .undefined import UndefinedStatistic
 
 Codes = NDArray[np.int64]
@@ -74,7 +74,7 @@ class Pilot:
         grouped = items if groups is None else groups
         values, item, annotator, group = numbers(differences, items, annotators, grouped)
         item, annotator, group = (codes(of)[0] for of in (item, annotator, group))
-        if len(np.unique(_cells(item, annotator))) < len(values):
+        if len(pair_codes(item, annotator)[1]) < len(values):
             raise ValueError("There must be one difference per item and annotator.")
         return cls(values - values.mean() if len(values) else values, item, annotator, group)
 
@@ -85,7 +85,7 @@ class Pilot:
         """
         weights = np.ones(len(self.values)) if weights is None else weights
         undivided = np.zeros(len(self.values), dtype=int)
-        clusterings = (undivided, self.items, self.annotators, self.groups, _cells(self.groups, self.annotators))
+        clusterings = (undivided, self.items, self.annotators, self.groups, pair_codes(self.groups, self.annotators)[0])
         everything, item, annotator, group, cell = (
             _squares_within(self.values, clusters, weights) for clusters in clusterings
         )
@@ -119,10 +119,6 @@ class Pilot:
                 random.gamma(2, 0.5, int(of.max(initial=-1)) + 1)[of] for of in (self.groups, self.annotators)
             )
             yield self.components(group * annotator)
-
-
-def _cells(first: Codes, second: Codes) -> Codes:
-    return first * (int(second.max(initial=0)) + 1) + second
 
 
 def _squares_within(values: Floats, clusters: Codes, weights: Floats) -> Floats:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import kendalltau, pearsonr
 
-from .columns import CONFIDENCE, Column, codes, numbers
+from .columns import CONFIDENCE, Column, codes, numbers, pair_codes
 from .intervals import resample_quantiles
 from .pairs import together
 from .undefined import Undefined, UndefinedStatistic
@@ -114,8 +114,8 @@ def _candidates(
     other, ratings, item, system, group = numbers(metric, values, items, systems, items if groups is None else groups)
     ratings, other, item, system, group = numbers(ratings, other, item, system, group)
     item, system, group = codes(item)[0], codes(system)[0], codes(group)[0]
-    cell = item * (system.max(initial=0) + 1) + system
-    _, first, candidate, sizes = np.unique(cell, return_index=True, return_inverse=True, return_counts=True)
+    candidate, first = pair_codes(item, system)
+    sizes = np.bincount(candidate)
     rating, beside = (_tied(np.bincount(candidate, column.astype(float)) / sizes) for column in (ratings, other))
     return rating, beside, item[first], system[first], group[first]
 

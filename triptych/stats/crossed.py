@@ -245,9 +245,9 @@ class CrossedEffects:
 
 def _averaged(values: Floats, items: Codes, annotators: Codes, systems: Codes, groups: Codes) -> _Rows:
     """One row per item, annotator and system, sorted by item; values are centred, which does not change differences."""
-    cell = (items * (annotators.max(initial=0) + 1) + annotators) * (systems.max(initial=0) + 1) + systems
-    _, first, row, repeats = np.unique(cell, return_index=True, return_inverse=True, return_counts=True)
-    means = np.bincount(row, values - values.mean() if len(values) else values, minlength=len(first)) / repeats
+    row, first = pair_codes(pair_codes(items, annotators)[0], systems)
+    repeats = np.bincount(row)
+    means = np.bincount(row, values - values.mean() if len(values) else values) / repeats
     return _Rows(means, items[first], annotators[first], systems[first], groups[first], annotators[first], repeats)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.special import bdtr
 
-from .columns import Column, codes, numbers, present
+from .columns import Column, codes, numbers, pair_codes, present
 from .counts import TOO_FEW, limits_from
 from .intervals import mean_interval
 from .numbers import written
@@ -189,13 +189,11 @@ def straight_lining(values: Column, items: Column, annotators: Column) -> tuple[
     """
     ratings, item, annotator = numbers(values, items, annotators)
     (item, _), (annotator, labels) = codes(item), codes(annotator)
-    _, first, cell, sizes = np.unique(
-        item * (len(labels) + 1) + annotator, return_index=True, return_inverse=True, return_counts=True
-    )
+    cell, first = pair_codes(item, annotator)
     low, high = np.full(len(first), np.inf), np.full(len(first), -np.inf)
     np.minimum.at(low, cell, ratings)
     np.maximum.at(high, cell, ratings)
-    judged = sizes > 1
+    judged = np.bincount(cell) > 1
     if not judged.any():
         raise UndefinedStatistic("Not defined: no annotation has two ratings.")
     equal, who = (low == high)[judged], annotator[first][judged]
@@ -262,9 +260,8 @@ def _beside_others(values: Column, units: Column, annotators: Column, *beside: C
     """
     ratings, unit, named, *others_beside = numbers(values, units, annotators, *beside)
     (unit, _), (annotator, labels) = codes(unit), codes(named)
-    cell = unit * (len(labels) + 1) + annotator
-    _, first, inverse, sizes = np.unique(cell, return_index=True, return_inverse=True, return_counts=True)
-    own, unit, annotator = np.bincount(inverse, ratings) / sizes, unit[first], annotator[first]
+    cell, first = pair_codes(unit, annotator)
+    own, unit, annotator = np.bincount(cell, ratings) / np.bincount(cell), unit[first], annotator[first]
     raters = np.bincount(unit)[unit] if len(unit) else np.empty(0)
     shared = raters > 1
     if not shared.any():

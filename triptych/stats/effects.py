@@ -14,7 +14,7 @@ from scipy.linalg import eigh
 from scipy.special import fdtrc
 from scipy.stats import rankdata
 
-from .columns import Column, codes, numbers
+from .columns import Column, codes, numbers, pair_codes
 from .intervals import ENOUGH_ANNOTATORS, Estimate, Interval, degrees_of_freedom, estimate, variance_floor
 from .numbers import p_words, signed_words
 from .rates import Rate, rate
@@ -81,7 +81,7 @@ def position_effect(
     count = len(distinct)
     if count < 2:
         raise UndefinedStatistic("Not defined: there are no ratings at two known positions.")
-    cells, named = codes(item * (annotator.max() + 1) + annotator)[0], codes(system)
+    cells, named = pair_codes(item, annotator)[0], codes(system)
     # Sum-to-zero columns, so that a coefficient is a shift from the mean of all positions.
     columns = np.eye(count)[place][:, :-1] - (place == count - 1)[:, None]
     others = np.eye(len(named[1]))[named[0]][:, 1:]
@@ -128,8 +128,8 @@ def best_by_position(values: Column, items: Column, annotators: Column, position
     """
     ratings, item, annotator, place, _ = _placed(values, items, annotators, positions, items)
     distinct, place = np.unique(place, return_inverse=True)
-    cells, names = codes(item * (annotator.max(initial=0) + 1) + annotator)
-    table = np.full((len(names), len(distinct)), np.nan)
+    cells, first = pair_codes(item, annotator)
+    table = np.full((len(first), len(distinct)), np.nan)
     table[cells, place] = ratings
     complete = table[~np.isnan(table).any(axis=1)]
     if complete.shape[1] < 2:
@@ -253,7 +253,7 @@ def _in_order(
     Annotators with too few annotations are left out.
     """
     (item, _), (annotator, labels) = codes(item), codes(annotator)
-    _, first, cell = np.unique(item * (len(labels) + 1) + annotator, return_index=True, return_inverse=True)
+    cell, first = pair_codes(item, annotator)
     residual = np.bincount(cell, deviation) / np.bincount(cell)
     item, annotator, time = item[first], annotator[first], np.full(len(first), np.inf)
     np.minimum.at(time, cell, when)

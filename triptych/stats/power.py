@@ -18,6 +18,7 @@ from itertools import combinations
 import numpy as np
 from scipy.special import stdtrit
 
+from .columns import pair_codes
 from .components import Components
 from .crossed import NOT_LINKED, CrossedEffects, absorbed_by
 from .intervals import ENOUGH_ANNOTATORS, one_way, variance_floor
@@ -141,10 +142,9 @@ def _layout(plan: Plan) -> _Layout:
         if not effects.linked(last, other):
             raise UndefinedStatistic(NOT_LINKED)
     weights = (effects.weights[:, [last]] - effects.weights[:, :last]).T
-    cells = rows.groups * (rows.annotators.max() + 1) + rows.annotators
     sources = [rows.items, rows.annotators, np.arange(len(rows.items)), rows.groups]
-    sources = [np.unique(of * plan.systems + rows.systems, return_inverse=True)[1] for of in sources]
-    clusterings = rows.groups, rows.annotators, np.unique(cells, return_inverse=True)[1]
+    sources = [pair_codes(of, rows.systems)[0] for of in sources]
+    clusterings = rows.groups, rows.annotators, rows.group_cells
     one_ways = [[one_way(row, row**2, of) for row in weights] for of in clusterings[:2]]
     counts, freedom = np.mean([[way[1:] for way in ways] for ways in one_ways], axis=1).T
     if counts.min() < 2:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..coefficients import WEIGHTS, AgreementTable, intra_annotator
-from ..columns import codes
+from ..columns import codes, pair_codes
 from ..diagnostics import (
     AnnotatorAgreement,
     Drift,
@@ -182,14 +182,8 @@ def effects_of(ratings: Ratings, position: PositionEffect | Undefined) -> Effect
 def times_known(ratings: Ratings | Pooled) -> bool:
     """Whether an annotator's work has an order in time; imported annotations may all have the same time."""
     people = ratings.annotator.astype(np.int64)
-    annotations, moments = (_distinct_pairs(people, column) for column in (ratings.item, ratings.at))
+    annotations, moments = (len(pair_codes(people, codes(column)[0])[1]) for column in (ratings.item, ratings.at))
     return 2 * moments > annotations
-
-
-def _distinct_pairs(people: np.ndarray, values: np.ndarray) -> int:
-    """Number of different (person, value) pairs."""
-    code, distinct = codes(values)
-    return len(codes(people * (len(distinct) + 1) + code)[1])
 
 
 def pooled(every: Sequence[Ratings]) -> Pooled:
