@@ -226,13 +226,6 @@ def value_codes(values: np.ndarray, scale: Column | None) -> tuple[np.ndarray, n
     return code, distinct
 
 
-def ranks(distinct: np.ndarray) -> np.ndarray:
-    """Place (G,) of each of G different labels in their order, 0 first."""
-    place = np.empty(len(distinct), dtype=np.int64)
-    place[np.argsort(distinct)] = np.arange(len(distinct))
-    return place
-
-
 def patterns(unit: np.ndarray, value: np.ndarray, points: int) -> tuple[csr_array, np.ndarray]:
     """Counts (P, points) of the P different contents of units, and (U,) the pattern of each unit.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from .chance import Weighting, kappas, weight_table
 from .columns import Column, Label, codes, numbers
-from .counts import NO_VARIATION, paired_units, ranks, value_codes
+from .counts import NO_VARIATION, paired_units, value_codes
 from .undefined import Undefined, UndefinedStatistic, or_undefined
 
 RATED_TWICE = "Not defined: an annotator rated an item twice; keep one of the two ratings."
@@ -101,7 +101,8 @@ def pair_means(pairs: Sequence[AnnotatorPair]) -> PairMeans:
 def named(labels: np.ndarray) -> tuple[np.ndarray, list[Label]]:
     """Codes (n,) of labels in the order of their names, and the names."""
     code, distinct = codes(labels)
-    return ranks(distinct)[code], np.sort(distinct).tolist()
+    names, place = np.unique(distinct, return_inverse=True)
+    return place[code], names.tolist()
 
 
 def together(groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
