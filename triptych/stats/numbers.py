@@ -11,6 +11,14 @@ from .undefined import Undefined
 # style of a share → its unit
 PERCENT = {"share": "%", "points": "pp", "of scale": "% of the scale", "margin points": "pp", "beyond points": "pp"}
 
+FORMATS = {
+    **dict.fromkeys(("count", "seconds", "share"), ".0f"),
+    **dict.fromkeys(("points", "of scale"), "+.0f"),
+    "difference": "+.2f",
+    "thousandths": ".3f",
+    "bound": ".3g",
+}
+
 
 def written_or_reason(value: float | Undefined, style: str) -> str:
     """A number as it is written, or why there is none."""
@@ -54,23 +62,14 @@ def written(value: float, style: str) -> str:
     Values are first rounded to nine decimals, so that a last bit that differs between machines never shows.
     """
     value = round(value, 9) + 0.0
-    if style in ("count", "seconds"):
-        return f"{value:.0f}"
-    if style == "thousandths":
-        number = f"{value:.3f}"
-        return "0.000" if float(number) == 0 else number
     if style == "p":
         return _p(value, CLEAR)
     if style.startswith(("margin", "beyond")):
         size = value if style.startswith("margin") else math.ceil(round(value * 100, 6)) / 100
         return f"{100 * size:.15g} {PERCENT[style]}" if style in PERCENT else f"{size:.15g}"
-    if style == "bound":
-        return f"{value:.3g}"
-    if style in PERCENT:
-        number = f"{100 * value:.0f}" if style == "share" else f"{100 * value:+.0f}"
-        return f"{'0' if float(number) == 0 else number} {PERCENT[style]}"
-    number = f"{value:+.2f}" if style == "difference" else f"{value:.2f}"
-    return "0.00" if float(number) == 0 else number
+    unit = PERCENT.get(style, "")
+    number = format(100 * value if unit else value, FORMATS.get(style, ".2f"))
+    return f"{number if float(number) else number.lstrip('+-')} {unit}".rstrip()
 
 
 def _p(p: float, bound: float) -> str:
