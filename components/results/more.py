@@ -93,7 +93,7 @@ def _ordinal(analysis: StudyAnalysis, key: str, slug: str) -> None:
     if isinstance(model, Undefined):
         st.text(model.reason)
         return
-    rows = [{"Systems": _pair(analysis, pair), **cells(ORDINAL_DIFFERENCE, pair)} for pair in model.differences]
+    rows = [{"Systems": _pair(analysis, pair), **cells(ORDINAL_DIFFERENCE, pair)} for pair in model]
     st.dataframe(rows, hide_index=True, key=f"ordinal-{key}")
 
 

@@ -112,7 +112,7 @@ def test_proportional_odds_are_printed_and_computed_again(tmp_path):
     assert book["effects", "points", "p"].value == analysis.positions["points"].p
     fitted = book["ordinal", "points", "difference", "System 2", "System 1"]
     refused = book["ordinal", "kind", "difference"]
-    assert fitted.value == present(next(iter(analysis.ordinal_models.values()))).differences[0].estimate.mean
+    assert fitted.value == present(next(iter(analysis.ordinal_models.values())))[0].estimate.mean
     assert refused.value is None and "one end of the scale" in refused.printed
     (table,) = (table for table in tables_of(analysis, book) if table.name == "ordinal")
     assert fitted.printed in table.rows[0][2].text

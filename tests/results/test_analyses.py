@@ -696,7 +696,7 @@ def test_the_largest_differences_of_many_systems_are_named():
 def test_proportional_odds_are_fitted_once_per_criterion():
     each = analysis(crossed(items=12, annotators=8, raters=4, systems=2, gap=1.0))
     (model,) = each.ordinal_models.values()
-    assert present(model).differences[0].estimate.mean > 0
+    assert present(model)[0].estimate.mean > 0
     assert next(iter(each.ordinal_models.values())) is model
 
 

@@ -68,7 +68,7 @@ def test_the_ordinal_model_clusters_by_groups_of_items():
     frame = crossed(40, 6)
     frame = replace(frame, meta={f"item-{n}": {"dialogue": f"d{n // 4}"} for n in range(40)})
     model = present(next(iter(analysed(frame, group_field="dialogue").ordinal_models.values())))
-    assert {pair.estimate.items for pair in model.differences} == {10}
+    assert {pair.estimate.items for pair in model} == {10}
 
 
 def test_an_item_without_the_field_is_its_own_group():

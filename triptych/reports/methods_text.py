@@ -19,7 +19,6 @@ from triptych.stats.analysis.study import UNEQUAL_SETS
 from triptych.stats.equivalence import Equivalence
 from triptych.stats.intervals import ENOUGH_ANNOTATORS, FEW_ITEMS, FLOOR_OF_FEW, VARIANCE_FLOOR, Interval
 from triptych.stats.numbers import counted, joined_words
-from triptych.stats.proportional_odds import ProportionalOdds
 from triptych.stats.undefined import Undefined
 from triptych.storage.models import Kind
 from triptych.study.preregistration import declared
@@ -381,7 +380,7 @@ def _models(analysis: StudyAnalysis) -> Iterator[str]:
             f"Systems were shown in sets of different size: for differences under {joined_words(unequal)}, the mean of "
             "the annotator's sets of the same size was subtracted from each choice."
         )
-    fitted = [key for key, model in analysis.ordinal_models.items() if isinstance(model, ProportionalOdds)]
+    fitted = [key for key, model in analysis.ordinal_models.items() if not isinstance(model, Undefined)]
     if fitted:
         yield (
             "As a second analysis that uses only the order of ratings, proportional odds with effects of items, "

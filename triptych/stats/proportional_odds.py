@@ -43,20 +43,6 @@ class LogitDifference:
     estimate: Estimate
 
 
-@dataclass(frozen=True)
-class ProportionalOdds:
-    """All pairs of systems that items and annotators link.
-
-    points: the values that occur, ascending; thresholds: one less than points.
-    """
-
-    differences: tuple[LogitDifference, ...]
-    points: tuple[float, ...]
-    thresholds: tuple[float, ...]
-    n: int
-    sentence: str
-
-
 def proportional_odds(
     values: Column,
     items: Column,
@@ -64,8 +50,8 @@ def proportional_odds(
     systems: Column,
     groups: Column | None = None,
     prior_sd: float = PRIOR_SD,
-) -> ProportionalOdds:
-    """Fit rating ~ item + annotator + system.
+) -> tuple[LogitDifference, ...]:
+    """Fit rating ~ item + annotator + system; the differences of all pairs of systems that items and annotators link.
 
     values: (n,) numbers, of which only the order counts, NaN = missing and dropped; the other columns (n,) labels,
     those of systems sortable. groups: of items whose errors are related, each item its own if None.
@@ -92,11 +78,7 @@ def proportional_odds(
         mean = float(fit.systems[later] - fit.systems[baseline])
         estimate = estimate_of(mean if abs(mean) > _SETTLED else 0.0, n, limited, _SETTLED)
         differences.append(LogitDifference(names[later], names[baseline], estimate))
-    sentence = (
-        "Proportional odds: the same ratings, using only their order, in logits. A secondary analysis; the difference "
-        "in points remains the headline."
-    )
-    return ProportionalOdds(tuple(differences), tuple(points.tolist()), tuple(fit.thresholds.tolist()), n, sentence)
+    return tuple(differences)
 
 
 def _linked(design: CrossedEffects, systems: int) -> list[tuple[int, int]]:

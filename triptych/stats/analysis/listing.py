@@ -14,7 +14,7 @@ from ..effects import BestShare, PositionEffect
 from ..intervals import Interval
 from ..judge import AltTest
 from ..preferences import Preferences
-from ..proportional_odds import ProportionalOdds
+from ..proportional_odds import LogitDifference
 from ..ranking import Ranking
 from ..spans import SpanAgreement
 from ..undefined import Undefined
@@ -130,11 +130,11 @@ class Listing:
             yield from Place("repeats", "", name).all(tables.REPEATED, repeated)
         yield from chain.from_iterable(map(_judge, self.beside.judges))
 
-    def _ordinal(self, key: str, model: ProportionalOdds | Undefined) -> Iterator[Number]:
+    def _ordinal(self, key: str, model: tuple[LogitDifference, ...] | Undefined) -> Iterator[Number]:
         if isinstance(model, Undefined):
             yield from Place("ordinal", key).all_or_why(tables.ORDINAL_DIFFERENCE, model, "difference")
             return
-        for pair in model.differences:
+        for pair in model:
             beside = Place("ordinal", key, self._name(pair.system), self._name(pair.baseline))
             yield from beside.all(tables.ORDINAL_DIFFERENCE, pair)
 

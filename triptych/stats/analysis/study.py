@@ -15,7 +15,7 @@ from ..correlation import Correlations, segment_correlation
 from ..diagnostics import Speed
 from ..effects import PositionEffect
 from ..pairs import PairMeans
-from ..proportional_odds import ProportionalOdds, proportional_odds
+from ..proportional_odds import LogitDifference, proportional_odds
 from ..spans import SpanAgreement
 from ..undefined import Undefined, or_undefined
 from .annotators import (
@@ -217,11 +217,11 @@ class StudyNumbers(ABC):
         return tuple(looks(self.workers, self.ratings, self.people_names))
 
     @cached_property
-    def ordinal_models(self) -> dict[str, ProportionalOdds | Undefined]:
+    def ordinal_models(self) -> dict[str, tuple[LogitDifference, ...] | Undefined]:
         """Proportional odds under each criterion that can compare systems."""
         return {key: self._ordinal_model(self.ratings_of(key)) for key in self.compared}
 
-    def _ordinal_model(self, ratings: Ratings) -> ProportionalOdds | Undefined:
+    def _ordinal_model(self, ratings: Ratings) -> tuple[LogitDifference, ...] | Undefined:
         if ratings.variable.kind == "best":
             sizes = np.unique(ratings.sets[~np.isnan(ratings.number)], return_counts=True)[1]
             if len(np.unique(sizes)) > 1:
