@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import streamlit as st
 from components.results.findings import ratings_link
 from components.shell import state
 from components.workbench import from_assets
-from triptych.results.frame.highlights import HighlightedItem, Passage, highlights_of_item
+from triptych.results.frame.highlights import HighlightedItem, highlights_of_item
 from triptych.results.frame.table import Filters
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric import palette
@@ -41,20 +42,12 @@ def drawn(item: HighlightedItem) -> dict[str, Any]:
     """The item as the browser receives it."""
     return {
         "labels": [{"key": label.key, "title": label.title} for label in item.labels],
-        "context": [_passage(passage) for passage in item.context],
+        "context": list(map(asdict, item.context)),
         "candidates": [
-            {"title": candidate.system, "passages": [_passage(passage) for passage in candidate.passages]}
+            {"title": candidate.system, "passages": list(map(asdict, candidate.passages))}
             for candidate in item.candidates
         ],
     }
-
-
-def _passage(passage: Passage) -> dict[str, Any]:
-    spans = [
-        {"start": s.start, "end": s.end, "label": s.label, "annotator": s.annotator, "comment": s.comment}
-        for s in passage.spans
-    ]
-    return {"speaker": passage.speaker, "text": passage.text, "format": passage.format, "spans": spans}
 
 
 def item(analysis: StudyAnalysis, study: Study, chosen: str | None, where: str) -> None:
