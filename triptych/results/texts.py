@@ -151,8 +151,7 @@ def _in_responses(session: Session, study: Study, items: frozenset[str], counted
     pieces = texts_of(session, study).pieces
     shown = _read_of(study, counted, Slot.candidate_id).join(Slot, Slot.assignment_id == Assignment.id)
     shown = shown.where(Slot.set_aside.is_(None))
-    same_slot = (Slot.assignment_id == Highlight.assignment_id) & (Slot.position == Highlight.position)
-    marks = _marks_of(study, Slot.candidate_id).join(Slot, same_slot)
+    marks = _marks_of(study, Candidate.id).where(Highlight.position.is_not(None))
     read = pd.DataFrame(session.execute(shown).all(), columns=["assignment", "candidate", "annotator"])
     rows = read.merge(pieces[pieces["item"].isin(items)], on="candidate")
     rows = _with_marks(rows, session.execute(marks), "candidate")
@@ -177,13 +176,10 @@ def _in_contexts(session: Session, study: Study, items: frozenset[str], counted:
         [(item, turn, len(text)) for item, turn, text in texts if text and item in items],
         columns=["item", "turn", "characters"],
     )
-    shown, marks = (
-        query.join(Item, Item.id == Assignment.item_id)
-        for query in (_read_of(study, counted, Item.external_id), _marks_of(study, Item.external_id))
-    )
+    shown = _read_of(study, counted, Item.external_id).join(Item, Item.id == Assignment.item_id)
     read = pd.DataFrame(session.execute(shown).all(), columns=["assignment", "item", "annotator"])
-    in_contexts = session.execute(marks.where(Highlight.position.is_(None)))
-    rows = _with_marks(read.merge(pieces, on="item"), in_contexts, "item")
+    marks = _marks_of(study, Item.external_id).where(Highlight.position.is_(None))
+    rows = _with_marks(read.merge(pieces, on="item"), session.execute(marks), "item")
     if formats_of(study).context == "markdown":
         seen = {f"{item}:{turn}": visible(text) for item, turn, text in texts if item in items}
         rows = _in_visible_characters(rows, seen)
@@ -231,25 +227,21 @@ def comments_of(session: Session, study: Study, frame: Frame, counted: Counted) 
 
 
 def _read_of(study: Study, counted: Counted, text: Any) -> Select[*tuple[Any, ...]]:
-    """Annotations with their annotator and the column that identifies a text; callers join the text's table."""
+    """Rated annotations with their annotator and the column that identifies a text; callers join the text's table.
+
+    An ignored item may be surplus, with a reason.
+    """
     return (
         select(Assignment.id, text, Person.pseudonym)
         .select_from(Assignment)
         .join(Person, Person.id == Assignment.person_id)
         .outerjoin(Membership, membership_of())
-        .where(_finished(study), *people_counted(counted))
+        .where(Assignment.study_id == study.id, Assignment.purpose == Purpose.main, GIVEN_STATE.in_(RATED))
+        .where(*people_counted(counted))
     )
 
 
 def _marks_of(study: Study, text: Any) -> Select[*tuple[Any, ...]]:
     """Highlights with a start and an end, and the column that identifies their text."""
     place = Highlight.turn, Highlight.start, Highlight.end, Highlight.label
-    marks = select(Highlight.assignment_id, text, *place).select_from(Highlight)
-    of_study = marks.join(Assignment, Assignment.id == Highlight.assignment_id)
-    return of_study.where(_finished(study), Highlight.start.is_not(None))
-
-
-def _finished(study: Study):
-    """Rated main annotations; an ignored item may be surplus, with a reason."""
-    main = (Assignment.study_id == study.id) & (Assignment.purpose == Purpose.main)
-    return main & GIVEN_STATE.in_(RATED)
+    return highlights_of(study, Highlight.assignment_id, text, *place).where(Highlight.start.is_not(None))
