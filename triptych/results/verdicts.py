@@ -273,8 +273,7 @@ def tested_only(contrasts: Iterable[Contrast]) -> str:
 
 def names_of(analysis: StudyAnalysis, systems: Iterable[int]) -> str:
     """Names of systems as a list in a sentence."""
-    *names, last = map(analysis.name, systems)
-    return f"{', '.join(names)} and {last}" if names else last
+    return joined_words([analysis.name(system) for system in systems])
 
 
 def _why_untested(contrast: TestedDifference) -> str:

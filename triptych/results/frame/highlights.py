@@ -80,16 +80,13 @@ class HighlightedItem:
 def highlight_counts(session: Session, study: Study, counted: Counted) -> dict[str, int]:
     """Item → number of its highlights, most highlighted first."""
     statement = (
-        _counted_highlights(study, counted, Item.external_id, func.count())
+        highlights_of(study, Item.external_id, func.count())
+        .where(*people_counted(counted))
         .group_by(Item.external_id)
         .order_by(func.count().desc(), Item.external_id)
     )
     shown = counted_items(frame_of(session, study), counted)
     return {item: count for item, count in session.execute(statement) if item in shown}
-
-
-def _counted_highlights(study: Study, counted: Counted, *columns: Any) -> Select[Any]:
-    return highlights_of(study, *columns).where(*people_counted(counted))
 
 
 def highlights_of(study: Study, *columns: Any) -> Select[Any]:
@@ -121,8 +118,9 @@ def highlights_of_item(session: Session, study: Study, external_id: str, counted
         raise NotFound(f"The study has no item {external_id!r}.")
     spans: Spans = defaultdict(list)
     unaligned = 0
-    statement = _counted_highlights(study, counted, Candidate.id, Person.pseudonym, Highlight).where(Item.id == item.id)
-    for candidate_id, annotator, mark in session.execute(statement.order_by(Highlight.start, Highlight.id)):
+    marks = highlights_of(study, Candidate.id, Person.pseudonym, Highlight).where(Item.id == item.id)
+    marks = marks.where(*people_counted(counted)).order_by(Highlight.start, Highlight.id)
+    for candidate_id, annotator, mark in session.execute(marks):
         if mark.start is None or mark.end is None:
             unaligned += 1
             continue
