@@ -9,7 +9,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 from zipfile import ZipFile
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import ColumnElement, func, select
 from sqlmodel import Session
 
 from triptych import clock
@@ -76,17 +76,17 @@ def listed(session: Session, study: Study) -> list[Frozen]:
 
 def newest(session: Session, study: Study) -> str:
     """The hash of the newest snapshot. Raises NotFound."""
-    return _first(session, _of(study, Snapshot.sha256).order_by(Snapshot.id.desc()))
+    return _newest(session, study, Snapshot.sha256)
 
 
 def known_hash(session: Session, study: Study, sha256: str) -> str:
     """The hash, if the study has this snapshot. Raises NotFound."""
-    return _first(session, _of(study, Snapshot.sha256).where(Snapshot.sha256 == sha256))
+    return _newest(session, study, Snapshot.sha256, Snapshot.sha256 == sha256)
 
 
 def file_of(session: Session, study: Study, sha256: str) -> bytes:
     """The zip file of a snapshot. Raises NotFound."""
-    return _first(session, _of(study, Snapshot.file).where(Snapshot.sha256 == sha256))
+    return _newest(session, study, Snapshot.file, Snapshot.sha256 == sha256)
 
 
 def page_of(session: Session, study: Study, sha256: str) -> str:
@@ -103,11 +103,8 @@ def without_reasons(page: str) -> str:
     return EXCLUSION.sub(r"\1", DECISIONS.sub("", page))
 
 
-def _of(study: Study, column: Any) -> Select[Any]:
-    return select(column).where(Snapshot.study_id == study.id)
-
-
-def _first(session: Session, query: Select[Any]) -> Any:
+def _newest(session: Session, study: Study, column: Any, *which: ColumnElement[bool]) -> Any:
+    query = select(column).where(Snapshot.study_id == study.id, *which).order_by(Snapshot.id.desc()).limit(1)
     row = session.scalars(query).first()
     if row is None:
         raise NotFound("The study has no such report. Create one on the page Report.")
