@@ -32,6 +32,11 @@ class Recovered(StrEnum):
     no = "no"
     unclear = "unclear"
 
+    @classmethod
+    def of(cls, right: bool, wrong: bool) -> Recovered:
+        """Yes if the effect is right, even if it is wrong too; no if it is only wrong."""
+        return cls.yes if right else cls.no if wrong else cls.unclear
+
 
 @dataclass(frozen=True)
 class RecoveryCheck:
@@ -119,8 +124,7 @@ def _rankings(planted: Planted, analysis: StudyAnalysis) -> Iterator[RecoveryChe
         orders = {name: sorted(values, key=values.__getitem__, reverse=True) for name, values in means.items()}
         words = {name: " > ".join(analysis.name(code) for code in order) for name, order in orders.items()}
         turned = any(_judged(planted, contrast) == Recovered.no for contrast in analysis.contrasts_of(key))
-        same = orders["planted"] == orders["observed"]
-        recovered = Recovered.yes if same else Recovered.no if turned else Recovered.unclear
+        recovered = Recovered.of(orders["planted"] == orders["observed"], turned)
         yield RecoveryCheck("Ranking of systems", analysis.title(key), words["planted"], words["observed"], recovered)
 
 
@@ -180,12 +184,8 @@ def _place(crowd: Crowd, analysis: StudyAnalysis) -> Iterator[RecoveryCheck]:
     if seen:
         shifts = [f"{analysis.title(key)}: {LETTERS[_gains_most(effect)]}" for key, effect in seen.items()]
         words += f" ({'; '.join(shifts)})"
-    if not crowd.first:
-        recovered = Recovered.no if seen else Recovered.yes
-    elif 2 * len(first) >= len(effects):
-        recovered = Recovered.yes
-    else:
-        recovered = Recovered.unclear
+    right = 2 * len(first) >= len(effects) if crowd.first else not seen
+    recovered = Recovered.of(right, not crowd.first)
     planted = f"Response {LETTERS[0]} gains" if crowd.first else "None"
     yield RecoveryCheck("Place on the screen", "All criteria", planted, words, recovered)
 
@@ -205,12 +205,8 @@ def _careless(crowd: Crowd, analysis: StudyAnalysis) -> Iterator[RecoveryCheck]:
     if not agreements:
         return
     alarmed = {annotator for annotator, agreement in agreements.items() if agreement.alarm}
-    if alarmed == crowd.careless:
-        recovered = Recovered.yes
-    elif alarmed - crowd.careless and crowd.careless - alarmed:
-        recovered = Recovered.no
-    else:
-        recovered = Recovered.unclear
+    others_instead = bool(alarmed - crowd.careless and crowd.careless - alarmed)
+    recovered = Recovered.of(alarmed == crowd.careless, others_instead)
     words = [
         str(annotator) if agreement.value is None else f"{annotator} ({agreement.value:.2f} with the others)"
         for annotator, agreement in agreements.items()
@@ -232,20 +228,19 @@ def _severity(crowd: Crowd, analysis: StudyAnalysis) -> Iterator[RecoveryCheck]:
         strictest = min(severities, key=lambda name: severities[name].difference)
         high = severities[strictest].high
         clear = high is not None and high < 0
-        right = Recovered.yes if clear else Recovered.unclear
         yield RecoveryCheck(
             "Strict annotator",
             "Own rating minus the others'",
             crowd.severe,
             f"{strictest} ({100 * severities[strictest].difference:+.0f} % of the scale)",
-            right if strictest == crowd.severe else Recovered.no if clear else Recovered.unclear,
+            Recovered.of(clear and strictest == crowd.severe, clear),
         )
     planted = [crowd.severity[name] for name in severities]
     if len(severities) < 3 or np.ptp(planted) == 0:
         return
     # a strict annotator rates lower
     r = float(-np.corrcoef(planted, [severity.difference for severity in severities.values()])[0, 1])
-    recovered = Recovered.yes if r >= STRONG else Recovered.unclear if r >= WEAK else Recovered.no
+    recovered = Recovered.of(r >= STRONG, not r >= WEAK)
     everybody = f"{len(severities)} annotators"
     yield RecoveryCheck(
         "Severities", everybody, "A strictness of each", f"Correlation with the planted ones {r:.2f}", recovered
