@@ -42,6 +42,14 @@ def pair_codes(first: NDArray[np.int64], second: NDArray[np.int64]) -> tuple[NDA
     return pair, row
 
 
+def centred(columns: Floats, groups: NDArray[np.int64]) -> Floats:
+    """(n,) or (n, q) minus the mean of each group; groups: (n,) codes."""
+    if columns.ndim == 1:
+        return columns - (np.bincount(groups, columns) / np.bincount(groups))[groups]
+    # one column at a time stays in the processor's cache: every pair of systems reads two
+    return np.array([centred(column, groups) for column in columns.T]).reshape(columns.T.shape).T
+
+
 def numbers(values: Column, *labels: Column) -> tuple[np.ndarray, ...]:
     """The n values as floats and the other columns, without the rows where the value is missing (NaN).
 

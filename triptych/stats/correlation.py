@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import kendalltau, pearsonr
 
-from .columns import CONFIDENCE, Column, codes, numbers, pair_codes
+from .columns import CONFIDENCE, Column, centred, codes, numbers, pair_codes
 from .intervals import resample_quantiles
 from .pairs import together
 from .undefined import Undefined, UndefinedStatistic
@@ -144,7 +144,7 @@ def _with_another(
 
 def _centred(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
     """Deviations from the mean of the group; rounding errors become 0."""
-    deviations = values - (np.bincount(groups, values) / np.bincount(groups))[groups]
+    deviations = centred(values, groups)
     return np.where(np.abs(deviations) <= _ROUNDING * np.abs(values).max(initial=0), 0.0, deviations)
 
 

@@ -21,7 +21,7 @@ from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve, eigh
 from scipy.sparse.csgraph import connected_components
 
-from .columns import Column, Floats, Label, codes, numbers, pair_codes
+from .columns import Column, Floats, Label, centred, codes, numbers, pair_codes
 from .intervals import Clustered, Estimate, clustered, estimate_of, in_one
 from .undefined import UndefinedStatistic
 
@@ -288,10 +288,10 @@ def _fit(rows: _Rows, systems: int) -> tuple[Floats, Floats, Floats]:
 
     lifted = solve(normal[systems:, :systems])  # (members, S)
     inverse, unlinked = _pseudo_inverse(normal[:systems, :systems] - normal[:systems, systems:] @ lifted)
-    weights = _centred(inverse[rows.systems] - (lifted @ inverse)[few], many)
+    weights = centred(inverse[rows.systems] - (lifted @ inverse)[few], many)
     effects = weights.T @ rows.values
-    right = np.bincount(few, _centred(rows.values, many), minlength=members) - normal[systems:, :systems] @ effects
-    residuals = _centred(rows.values - effects[rows.systems] - solve(right)[few], many)
+    right = np.bincount(few, centred(rows.values, many), minlength=members) - normal[systems:, :systems] @ effects
+    residuals = centred(rows.values - effects[rows.systems] - solve(right)[few], many)
     residuals[np.abs(residuals) < _ROUNDING * np.abs(rows.values).max()] = 0
     return weights, residuals, unlinked
 
@@ -312,15 +312,6 @@ def _pseudo_inverse(equations: Floats) -> tuple[Floats, Floats]:
     null = size <= _NULL * max(size.max(), 1.0)
     range_vectors = vectors[:, ~null]
     return (range_vectors / size[~null]) @ range_vectors.T, vectors[:, null]
-
-
-def _centred(columns: Floats, groups: Codes) -> Floats:
-    """(n,) or (n, q) minus the mean of each group."""
-    size = np.bincount(groups)
-    if columns.ndim == 1:
-        return columns - (np.bincount(groups, columns) / size)[groups]
-    # one column at a time stays in the processor's cache: every pair of systems reads two
-    return np.stack([_centred(column, groups) for column in columns.T]).T
 
 
 def absorbed_by(weights: Floats, rows: _Rows) -> float:

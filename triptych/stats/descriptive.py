@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .columns import Column, codes, numbers, present
+from .columns import Column, centred, codes, numbers, present
 from .undefined import Undefined, UndefinedStatistic
 
 NO_RATING = "Not defined: there is no rating yet."
@@ -132,7 +132,7 @@ def position_means(values: Column, positions: Column, systems: Column) -> tuple[
     if not len(present_values):
         raise UndefinedStatistic("Not defined: no rating has a known position.")
     system, _ = codes(labels[placed])
-    deviation = present_values - (np.bincount(system, present_values) / np.bincount(system))[system]
+    deviation = centred(present_values, system)
     sums, sizes = np.bincount(place, deviation), np.bincount(place)
     seen = np.flatnonzero(sizes)
     return tuple(PositionMean(int(at), float(sums[at] / sizes[at]), int(sizes[at])) for at in seen)

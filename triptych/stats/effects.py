@@ -14,7 +14,7 @@ from scipy.linalg import eigh
 from scipy.special import fdtrc
 from scipy.stats import rankdata
 
-from .columns import Column, codes, numbers, pair_codes
+from .columns import Column, centred, codes, numbers, pair_codes
 from .intervals import ENOUGH_ANNOTATORS, Estimate, Interval, degrees_of_freedom, estimate, variance_floor
 from .numbers import p_words, signed_words
 from .rates import Rate, rate
@@ -85,7 +85,7 @@ def position_effect(
     # Sum-to-zero columns, so that a coefficient is a shift from the mean of all positions.
     columns = np.eye(count)[place][:, :-1] - (place == count - 1)[:, None]
     others = np.eye(len(named[1]))[named[0]][:, 1:]
-    columns, others, response = (_within(part, cells) for part in (columns, others, ratings[:, None]))
+    columns, others, response = (centred(part, cells) for part in (columns, others, ratings[:, None]))
     columns, response = (part - others @ np.linalg.lstsq(others, part)[0] for part in (columns, response))
     largest = float(np.abs(ratings).max())
     coefficients, scores = _least_squares(columns, response, largest)
@@ -159,9 +159,8 @@ def order_effect(
     ratings, when, item, annotator, named = numbers(values, order, items, annotators, systems)
     when, ratings, item, annotator, named = numbers(when, ratings, item, annotator, named)
     system = codes(named)[0]
-    deviation = ratings - (np.bincount(system, ratings) / np.bincount(system))[system] if len(ratings) else ratings
-    residual, item, annotator, place = _in_order(deviation, when, item, annotator)
-    x, y = (_within(column[:, None], annotator)[:, 0] for column in (place, residual))
+    residual, item, annotator, place = _in_order(centred(ratings, system), when, item, annotator)
+    x, y = (centred(column, annotator) for column in (place, residual))
     if np.abs(x).max() <= _ROUNDING:
         raise UndefinedStatistic("Not defined: no annotator's annotations differ in time.")
     if np.abs(y).max() <= _ROUNDING * max(1.0, np.abs(ratings).max()):
@@ -191,13 +190,6 @@ def _placed(
         place[placed].astype(int),
         system[placed],
     )
-
-
-def _within(columns: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """(n, q) columns minus their mean in each group."""
-    sizes = np.bincount(groups)
-    sums = [np.bincount(groups, column) / sizes for column in columns.T]
-    return columns - np.array(sums).T[groups] if sums else columns
 
 
 def _all_zero(
