@@ -104,7 +104,7 @@ def _figures(analysis: StudyAnalysis, result: CriterionResult, slug: str, senten
 def _differences(analysis: StudyAnalysis, result: CriterionResult) -> go.Figure | None:
     contrasts = foremost(analysis.contrasts_of(result.criterion.key), MOST_ROWS)
     if contrasts:
-        return figures.forest(contrasts, analysis.names, result.widest)
+        return figures.forest(contrasts, analysis.names, result.variable.width)
     return charts.means(result, analysis.names)
 
 

@@ -100,7 +100,7 @@ def _comparison(analysis: StudyAnalysis, slug: str) -> None:
     if any(not isinstance(contrast.difference, Undefined) for contrast in contrasts):
         sentence = verdict(analysis, key)
         st.text(sentence)
-        widest = next(result.widest for result in analysis.criteria if result.criterion.key == key)
+        widest = next(result.variable.width for result in analysis.criteria if result.criterion.key == key)
         figure = figures.forest(contrasts, analysis.names, widest)
         charts.show(figure, f"dry-forest-{slug}", f"dry-run-{slug}-{key}", sentence)
         st.dataframe(comparisons.contrast_table(contrasts, analysis), hide_index=True, key=f"dry-contrasts-{slug}")

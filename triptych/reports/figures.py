@@ -146,7 +146,7 @@ def differences(result: CriterionResult, contrasts: Sequence[Contrast], names: d
             _draw_interval(axes, row + BELOW, estimate.alike, palette.ALIKE, width=1, caps=True)
             axes.plot(estimate.mean, row, "o", color="black", markeredgewidth=0, markersize=2.6)  # hides no interval
         intervals = [interval for _, estimate in estimates for interval in (estimate.these, estimate.alike)]
-        axes.set_xlim(*_reach(intervals, result.widest))
+        axes.set_xlim(*_reach(intervals, result.variable.width))
         _mark_difference(axes, result.share)
 
     of_all = sum(not isinstance(contrast.difference, Undefined) for contrast in contrasts)

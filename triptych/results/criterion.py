@@ -60,12 +60,6 @@ class CriterionResult(CriterionNumbers):
     reasons: tuple[ReasonCount, ...]
     free_texts: int
 
-    @property
-    def widest(self) -> float:
-        """The largest difference that the scale allows."""
-        low, high = self.ends
-        return high - low
-
 
 def variable_of(criterion: Criterion) -> Variable:
     """The properties of a rubric's criterion that statistics need."""

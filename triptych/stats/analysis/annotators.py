@@ -195,9 +195,8 @@ def pooled(every: Sequence[Ratings]) -> Pooled:
 
 def _scaled(ratings: Ratings, place: int) -> tuple[np.ndarray, ...]:
     numeric = ratings.take(np.flatnonzero(~np.isnan(ratings.number)))
-    low, high = numeric.variable.ends
     with np.errstate(over="ignore", invalid="ignore"):  # statistics refuse what is too large
-        value = (numeric.number - numeric.number.mean()) / (high - low)
+        value = (numeric.number - numeric.number.mean()) / numeric.variable.width
     unit, criterion = numeric.units * 1000 + place, np.full(len(value), place)
     return value, unit, numeric.item, numeric.group, numeric.annotator, numeric.at, criterion
 
@@ -315,5 +314,4 @@ def _repeat_distances(ratings: Ratings) -> tuple[np.ndarray, np.ndarray]:
     people, units, values = people[order], units[order], values[present][order]
     pair = np.flatnonzero((people[1:] == people[:-1]) & (units[1:] == units[:-1]))
     apart = np.abs(values[pair + 1] - values[pair])
-    low, high = ratings.variable.ends
-    return people[pair], (apart > 0).astype(float) if ratings.variable.is_share else apart / (high - low)
+    return people[pair], (apart > 0).astype(float) if ratings.variable.is_share else apart / ratings.variable.width

@@ -179,9 +179,8 @@ def compared(ratings: Ratings) -> ComparedRatings | Undefined:
     table = or_undefined(SideBySide.build, ratings.number, *columns)
     if isinstance(table, Undefined):
         return table
-    low, high = ratings.variable.ends
     effects = or_undefined(CrossedEffects.build, ratings.beyond_chance, *columns)
-    return ComparedRatings(ratings.variable.is_share, high - low, effects, table)
+    return ComparedRatings(ratings.variable.is_share, ratings.variable.width, effects, table)
 
 
 def contrasts(

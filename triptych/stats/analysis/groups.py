@@ -88,7 +88,7 @@ def group_differences(
     inside: list[GroupDifference] = []
     between: list[GroupDifference] = []
     for ratings in every:
-        fit, (low, high) = _fit_by_group(ratings, names, groups), ratings.variable.ends
+        fit, width = _fit_by_group(ratings, names, groups), ratings.variable.width
         for earlier, later in combinations(systems, 2):
             of = GroupDifference(
                 criterion=ratings.variable.key,
@@ -99,9 +99,9 @@ def group_differences(
                 bound=bound,
                 group="",
             )
-            inside += [_estimated(replace(of, group=group), fit, high - low) for group in named]
+            inside += [_estimated(replace(of, group=group), fit, width) for group in named]
             pairs = [replace(of, group=one, other=two) for one, two in combinations(named, 2)]
-            between += [_estimated(pair, fit, 2 * (high - low)) for pair in pairs]
+            between += [_estimated(pair, fit, 2 * width) for pair in pairs]
     return (*tested(inside), *tested(between))
 
 

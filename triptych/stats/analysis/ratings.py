@@ -52,6 +52,11 @@ class Variable:
         return cls(**{**entry, **lists, "options": tuple(AnswerOption(**option) for option in entry["options"])})
 
     @property
+    def width(self) -> float:
+        """The largest difference that the scale allows."""
+        return self.ends[1] - self.ends[0]
+
+    @property
     def is_share(self) -> bool:
         """Whether the criterion's means are shares of answers."""
         return self.kind in ("best", "choice")
