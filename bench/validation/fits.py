@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from triptych.stats import crossed
+from triptych.stats import columns, crossed
 from triptych.stats.analysis.collection import CLEAR
 from triptych.stats.analysis.contrasts import ComparedRatings, Contrast, contrasts
 from triptych.stats.columns import Floats
@@ -35,7 +35,7 @@ def without_repeated_work() -> Iterator[None]:
     skipped.
     """
     recent: deque[tuple[Codes, Codes, tuple[Codes, Codes]]] = deque(maxlen=4)
-    find = crossed._cells
+    find = columns.pair_codes
 
     def cells(first: Codes, second: Codes) -> tuple[Codes, Codes]:
         for of_first, of_second, result in recent:
@@ -45,7 +45,7 @@ def without_repeated_work() -> Iterator[None]:
         return recent[-1][2]
 
     with (
-        patch.object(crossed, "_cells", cells),
+        patch.object(crossed, "pair_codes", cells),
         patch("triptych.stats.multiplicity.false_discovery_control", np.asarray),
     ):
         yield

@@ -40,7 +40,7 @@ class OddsLevel:
             rows = []
             for values in simulate(self.design, rated, effects, runs, random).ratings:
                 odds = or_undefined(proportional_odds, values, rated.items, rated.annotators, rated.systems)
-                pairs = () if isinstance(odds, Undefined) else odds.differences
+                pairs = () if isinstance(odds, Undefined) else odds
                 tests = [of.estimate.test for of in pairs if not shift or of.system == self.design.systems - 1]
                 fallback = [None] * (self.design.systems - 1 if shift else self.design.tests)
                 rows.append([test is not None and test.p < 0.05 for test in tests or fallback])
