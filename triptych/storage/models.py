@@ -410,6 +410,9 @@ class Invitation(Numbered, table=True):
     revoked_at: datetime | None = when(nullable=True)
 
 
+NEXT_ITEM = ("study_id", "purpose", "retired", "priority", "taken", "rank")  # columns that find it
+
+
 class Item(Numbered, table=True):
     """A context and its candidates. `taken` counts places: live reservations and finished annotations."""
 
@@ -417,18 +420,8 @@ class Item(Numbered, table=True):
         UniqueConstraint("study_id", "external_id"),
         CheckConstraint("taken >= 0 AND taken <= raters", name="ck_never_over_assigned"),
         CheckConstraint("purpose IN ('main', 'training', 'gold', 'attention')", name="ck_item_purpose"),
-        partial_index(
-            "ix_item_free",
-            "study_id",
-            "purpose",
-            "retired",
-            "priority",
-            "taken",
-            "rank",
-            where="taken < raters",
-            unique=False,
-        ),
-        Index("ix_item_next", "study_id", "purpose", "retired", "priority", "taken", "rank"),
+        partial_index("ix_item_free", *NEXT_ITEM, where="taken < raters", unique=False),
+        Index("ix_item_next", *NEXT_ITEM),
     )
     study_id: int = key("study.id", index=False)
     external_id: str
