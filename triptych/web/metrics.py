@@ -10,7 +10,7 @@ import logging
 import time
 from collections import Counter as Tally
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from sqlalchemy import Engine, event, func, select
@@ -41,19 +41,9 @@ class Meter:
         from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
 
         self.registry = CollectorRegistry()
-        self.requests = Histogram(
-            "triptych_request_seconds",
-            "Response time of requests",
-            ["route", "status"],
-            buckets=SECONDS,
-            registry=self.registry,
-        )
-        self.transactions = Histogram(
-            "triptych_transaction_seconds",
-            "Time that a database connection is held",
-            buckets=SECONDS,
-            registry=self.registry,
-        )
+        seconds = partial(Histogram, buckets=SECONDS, registry=self.registry)
+        self.requests = seconds("triptych_request_seconds", "Response time of requests", ["route", "status"])
+        self.transactions = seconds("triptych_transaction_seconds", "Time that a database connection is held")
         self.errors = Counter("triptych_errors", "Errors logged", ["part"], registry=self.registry)
         self.sockets: Tally[str] = Tally()
         ProcessCollector(registry=self.registry)
