@@ -17,9 +17,7 @@ from sqlmodel import Session
 from triptych.errors import Conflict, ImportRefused, NotAllowed
 from triptych.formats.model import ItemFile
 from triptych.formats.names import seen_as, spelled
-from triptych.rubric.files import (
-    parse_rubric,
-)
+from triptych.rubric.files import parse_rubric
 from triptych.stats.numbers import counted
 from triptych.storage import events
 from triptych.storage.events import EventKind
