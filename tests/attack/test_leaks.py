@@ -17,9 +17,9 @@ from unittest.mock import patch
 import pytest
 from helpers import busy
 from helpers.ratings import submit
-from helpers.reports import new_study
+from helpers.reports import new_study, report_of
 from helpers.studies import full_answers, sure
-from sqlalchemy import JSON, Column, select
+from sqlalchemy import JSON, Column, select, update
 from sqlmodel import AutoString
 
 from triptych import clock
@@ -30,6 +30,7 @@ from triptych.operations import capsule
 from triptych.privacy import erasure
 from triptych.storage import database
 from triptych.storage.models import (
+    Explanation,
     FailedSignIn,
     Invitation,
     Login,
@@ -162,6 +163,21 @@ def archived(path: Path, choice: make.ArchiveChoice) -> dict[str, bytes]:
         session.rollback()
     engine.dispose()
     return dict(files)
+
+
+def test_a_report_holds_no_reasons_in_annotators_own_words(copy):
+    """Imported ones were in its ratings.csv, though its README says that it contains no texts of annotators."""
+    engine = database.open_engine(f"sqlite:///{copy}")
+    with database.writing(engine) as session:
+        study = session.scalars(select(Study)).one()
+        # as an import stores what the rubric does not have
+        session.execute(update(Explanation).values(reasons=["wrong", "because, ZQown.words~"]))
+
+    files = report_of(engine, study).files
+
+    engine.dispose()
+    assert not set(marks(b"".join(files.values())))
+    assert b",wrong," in files["ratings.csv"]
 
 
 def test_a_capsule_holds_nothing_of_accounts_or_reports(copy):

@@ -1,7 +1,7 @@
 """The data of a report: the ratings and annotations behind its numbers, without annotators' own texts.
 
-Explanations and comments are left out, so that a stored report never contains what somebody may want erased; exports
-contain them.
+Explanations, comments, and the reasons of imports in annotators' own words are left out, so that a stored report never
+contains what somebody may want erased; exports contain them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import pandas as pd
 from openpyxl import Workbook
 
 from triptych.formats.long_csv import Cell, safe_text
+from triptych.privacy import scrub
 from triptych.reports.cells import Table
 from triptych.reports.further import beside
 from triptych.reports.html import readable
@@ -47,7 +48,7 @@ RATINGS: Columns = {
     "value": lambda row: None if pd.isna(row.value) else float(row.value),
     "option": lambda row: row.option if isinstance(row.option, str) else None,
     "missing": lambda row: int(row.missing),
-    "reasons": lambda row: row.reasons.replace(",", ";"),
+    "reasons": lambda row: row.reasons,
     "surplus": lambda row: int(row.state == "surplus"),
     "excluded": lambda row: int(row.excluded),
     "counted": lambda row: int(row.counted),
@@ -79,6 +80,7 @@ def rating_rows(
     words: length of each candidate, by (item, system). finals: item → its final values.
     """
     rows, groups = analysis.frame.ratings, group_names(analysis.frame)
+    rubric_words = scrub.words_of(analysis.frame.rubric)
     order = [criterion.key for criterion in analysis.frame.rubric.asked(analysis.frame.round)]
     values = {(item, *of): value for item, final in (finals or {}).items() for of, value in final.values.items()}
     labels = {
@@ -91,6 +93,7 @@ def rating_rows(
         beside=beside(analysis),
         words=np.nan if words is None else words_of(rows, words),
         place=[order.index(key) for key in rows["criterion"]],
+        reasons=[";".join(key for key in keys.split(",") if key in rubric_words) for keys in rows["reasons"]],
         **{name: pd.Series(column, rows.index, dtype=object) for name, column in labels.items()},
     )
     return _cells(rows.sort_values(["assignment", "place", "position", "system"]), RATINGS)
