@@ -36,7 +36,7 @@ from triptych.formats.writers.tables import ANNOTATIONS_HEADER, ITEMS_HEADER
 from triptych.people import accounts, joining, roster
 from triptych.privacy import withdrawal
 from triptych.storage import database, events
-from triptych.storage.models import Assignment, AssignmentState, Membership, Role, System
+from triptych.storage.models import Assignment, AssignmentState, Event, Membership, Role, System
 from triptych.study import lifecycle
 from triptych.study.settings import changed, settings_of, stored
 from triptych.web import export
@@ -301,6 +301,8 @@ def test_the_exported_log_keeps_superseded_values_and_its_chain(filled):
     edited = next(event for event in log if event["kind"] == "annotation edited")
     assert FORMULA in json.dumps(edited["old"]).replace("\\", "")
     assert FORMULA not in json.dumps(edited["new"]).replace("\\", "")
+    fields = [column.name for column in Event.__table__.columns if column.name not in ("id", "at")]
+    assert all([*event][: len(fields)] == fields for event in log)  # the same bytes in every process
     names = ("at", "study_id", "number", "actor", "kind", "assignment_id", "subject", "digest", "previous_hash")
     previous = ""
     for event in log:

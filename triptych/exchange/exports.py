@@ -46,6 +46,7 @@ from triptych.storage.models import (
     SEEN,
     Assignment,
     Candidate,
+    Event,
     Highlight,
     Item,
     Membership,
@@ -65,6 +66,7 @@ BATCH = 300
 OF_STUDY = ("slug", "title", "series", "round", "state", "raters_per_item", "design_hash", "event_number", "event_hash")
 TEXTS = (".csv", ".json", ".jsonl", ".yaml", ".xml")
 FIRST_LINES, LONGEST_LINE = 4, 300
+LOGGED = [column.name for column in Event.__table__.columns if column.name not in ("id", "at")]
 Groups = dict[Any, list[Any]]
 
 
@@ -318,7 +320,8 @@ def _events(session: Session, study: Study) -> Iterator[dict[str, Any]]:
     """The log in order, with the fields that are hashed; values that reveal systems are withheld in a blind study."""
     journey = arrivals.arrivals(session, study.id)
     for entry in events.entries(session, study):
-        logged = entry.event.model_dump(exclude={"id", "at"})
+        # not `model_dump`, whose order of fields is another one in each process
+        logged = {name: getattr(entry.event, name) for name in LOGGED}
         yield {
             **arrivals.origin(journey, entry.event.number).as_logged(logged),
             "at": entry.event.at.isoformat(),
