@@ -115,6 +115,19 @@ def test_the_script_run_alone_finds_a_planted_difference(report, tmp_path, name,
     assert sentence in done.stdout
 
 
+def test_the_script_run_alone_reads_long_names_of_groups(report, tmp_path):
+    """Beyond 131,072 characters it ended in an error of Python's module for CSV."""
+    folder = unpack(report, tmp_path / "report")
+    text = (folder / "ratings.csv").read_bytes().decode()
+    (folder / "ratings.csv").write_bytes(text.replace(",item-1,,,", f",{'g' * 140_000},,,").encode())
+
+    done = run_alone(folder)
+
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "ratings.csv is not the file of this snapshot.\n" in done.stdout
+    assert " 1 differences." in done.stdout
+
+
 def test_a_changed_rating_makes_the_script_name_the_numbers(report, tmp_path, monkeypatch):
     rows = report.files["ratings.csv"].decode().replace(",3.0,", ",1.0,", 1)
     changed = type(report)(**{**vars(report), "files": {**report.files, "ratings.csv": rows.encode()}})

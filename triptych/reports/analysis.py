@@ -244,6 +244,7 @@ def differences(folder: Path) -> Iterator[str]:
 
 
 def main(folder: Path) -> int:
+    csv.field_size_limit(2**31 - 1)  # a group of items may have a longer name than the module allows by default
     wrong = sorted(differences(folder))
     count = len(read_rows(folder / "results.csv"))
     lines = [*wrong, f"{count} numbers, {len(wrong)} differences. Snapshot {SNAPSHOT[:12]}."]
