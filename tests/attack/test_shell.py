@@ -18,6 +18,7 @@ from types import SimpleNamespace
 from typing import IO, Any
 
 import pytest
+from helpers.present import present
 from helpers.studies import ROOT
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
@@ -25,12 +26,12 @@ from sqlalchemy.exc import OperationalError
 import triptych as tt
 from triptych import settings
 from triptych.cli import main, output, ratings
-from triptych.errors import ImportRefused, NotAllowed, NotFound
+from triptych.errors import ImportRefused, NotAllowed, NotFound, UnsafeDatabase
 from triptych.formats.ratings.roles import read_mapping
 from triptych.operations import earlier_head
 from triptych.privacy import erasure, withdrawal
 from triptych.storage import outputs, wiping
-from triptych.storage.database import reading, writing
+from triptych.storage.database import lock_server, reading, writing
 from triptych.storage.unavailable import DatabaseUnavailable
 
 
@@ -90,6 +91,19 @@ def test_no_export_replaces_the_log_of_a_database(sqlite_engine, make_study, cap
     assert f"is a part of the database {file.name}, and would be lost" in capsys.readouterr().err
     assert before
     assert log.read_bytes() == before
+
+
+def test_no_export_replaces_the_lock_of_a_running_app(sqlite_engine, make_study, capsys):
+    """A second server started, and a restore replaced the database, while the first went on."""
+    with writing(sqlite_engine) as session:
+        slug = make_study(session)[0].slug
+    lock = Path(sqlite_engine.url.database).with_suffix(".lock")
+
+    with present(lock_server(sqlite_engine)):
+        assert main.main(["data", "export", slug, "ratings", str(lock)]) == 2
+        assert "is the lock of a running app" in capsys.readouterr().err
+        with pytest.raises(UnsafeDatabase):
+            lock_server(sqlite_engine)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such pipes")

@@ -39,13 +39,15 @@ def write(path: Path, blocks: Iterable[bytes]) -> None:
 
 
 def _refuse_database(target: Path) -> None:
-    """Also for a file next to one, such as its write-ahead log, which has what was stored last."""
+    """Also for a file next to one: its write-ahead log, which has what was stored last, or a running app's lock."""
     endings = (ending for ending in COMPANIONS if target.name.endswith(ending))
     main = target.name.removesuffix(next(endings, "")) or target.name
     with suppress(OSError), open(target.with_name(main), "rb", opener=host.unfollowed) as file:
         if file.read(len(SIGNATURE)) == SIGNATURE:
             what = "a database" if main == target.name else f"a part of the database {main}"
             raise NotAllowed(f"{target} is {what}, and would be lost. {ANOTHER}")
+    if target.suffix == ".lock" and target.is_file() and host.is_locked(target):
+        raise NotAllowed(f"{target} is the lock of a running app, and would be lost. {ANOTHER}")
 
 
 @contextmanager
