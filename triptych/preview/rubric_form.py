@@ -70,6 +70,7 @@ def change(session: Session, study: Study, base: str, text: str, actor: str) -> 
     If it has mistakes, or another lead has stored a change, nothing is stored, and the answer says so. Raises Conflict
     and NotAllowed as `design.amend` does.
     """
+    study = lifecycle.lock(session, study.id)  # first, or another lead's change could be stored after the comparison
     if text_hash(lifecycle.rubric_text(session, study)) != base:
         return {**look(session, study), "changed": True}
     if read_sheet(text).rubric is not None:
