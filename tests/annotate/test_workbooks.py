@@ -2,12 +2,13 @@
 
 import io
 import zipfile
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from helpers.ratings import assigned, resubmit, submit
-from helpers.studies import SMALL_RUBRIC, SYSTEMS, add_person, full_answers, join
+from helpers.studies import SMALL_RUBRIC, SYSTEMS, add_person, draft_items, full_answers, join
 from helpers.workbooks import Sheet
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -390,6 +391,23 @@ def test_a_workbook_of_each_shipped_rubric_can_be_stored(sqlite_engine, key):
         assert len(rating_rows(session, who.person_id)) == expected
         if key == "mental_health_qa":
             assert [sheet.sheet.cell(3, c).value for k, c in sheet.keys.items() if k.startswith("extra:")]
+
+
+@pytest.mark.parametrize("text", ["#N/A", "#DIV/0!"])
+def test_a_text_like_a_spreadsheets_error_comes_back(sqlite_engine, text):
+    """It was written as an error, which is read as nothing, so that the whole workbook was refused for good."""
+    items = [replace(item, context_text=text) for item in draft_items(2)]
+    items[0] = replace(items[0], candidates=(replace(items[0].candidates[0], text=text), *items[0].candidates[1:]))
+    with database.writing(sqlite_engine) as session:
+        lead, who = add_person(session, "lead", Role.lead), add_person(session, "ann")
+        plan = lifecycle.StudyPlan(title="Spreadsheets")
+        study = lifecycle.create_study(session, plan, SMALL_RUBRIC, items, lead.pseudonym)
+        lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
+        join(session, study, who)
+        made = workbooks.make(session, study, who.pseudonym, 2, lead.pseudonym)
+        sheet = Sheet(workbooks.file_of(session, study, made.id)).fill()
+        assert text in [sheet.get(row, "text") for row in range(6)]
+        assert workbooks.take_back(session, study, read_filled(sheet.saved()), lead.pseudonym).stored == 2
 
 
 def test_errors_name_row_and_column_and_nothing_is_stored(desk):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from openpyxl import Workbook
-from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE, Cell
+from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE, TYPE_STRING, Cell
 from openpyxl.styles import Alignment, Border, Font, PatternFill, Protection, Side
 from openpyxl.utils import get_column_letter
 from openpyxl.workbook.protection import WorkbookProtection
@@ -126,6 +126,8 @@ def _put(sheet: Worksheet, row: int, column: int, value: str | float) -> Cell:
     """Write a cell so that no spreadsheet interprets its text as a formula, without characters that XML lacks."""
     text = safe_text(ILLEGAL_CHARACTERS_RE.sub("", value)) if isinstance(value, str) else value
     cell = sheet.cell(row, column, text)
+    if isinstance(text, str):
+        cell.data_type = TYPE_STRING  # else #N/A would be an error, which is read as an empty cell
     cell.alignment = Alignment(wrap_text=True, vertical="top")
     return cell
 
