@@ -432,7 +432,8 @@ def test_every_label_studio_answer_has_its_control_in_the_config(request, study_
 
 
 def test_hostile_titles_stay_text_in_the_labelling_config(sqlite_engine):
-    rubric = HALF_POINTS.replace("title: Warmth", "title: '\"/><script>alert(1)</script>'")
+    title = '"\\"/><script>alert(1)</script>\\e\\uffff"'  # XML cannot contain its last two characters
+    rubric = HALF_POINTS.replace("title: Warmth", f"title: {title}")
     with database.writing(sqlite_engine) as session:
         study, _ = opened(session, rubric, draft_items(1))
         config = ElementTree.fromstring(unzipped(session, study, "label-studio")["labelling_config.xml"].decode())

@@ -24,6 +24,7 @@ JSON_TURNS = "{n} cell(s) hold a JSON list of turns; they were read as conversat
 
 _SUSPECT = re.compile("[\x00-\x08\x0b-\x1f\ufffd\ud800-\udfff]")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _TYPED_NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -62,6 +63,11 @@ def clean(text: str, findings: Findings, row: int, column: str | None) -> str:
     if halves:
         findings.error("holds half of a character (a lone surrogate such as \\ud83d).", row, column)
     return text
+
+
+def for_xml(text: str) -> str:
+    """The text without the characters that XML cannot contain, which rubrics and items can."""
+    return _NOT_IN_XML.sub("", text)
 
 
 def typed_number(text: str) -> float | None:

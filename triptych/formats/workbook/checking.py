@@ -14,6 +14,7 @@ from openpyxl.utils.escape import unescape
 
 from triptych.errors import InvalidAnnotation
 from triptych.formats.model import JsonObject, Severity
+from triptych.formats.values import for_xml
 from triptych.formats.workbook.columns import (
     AGREE,
     AGREED,
@@ -353,8 +354,10 @@ def _offered(ask: Ask, rubric: Rubric) -> str:
 
 
 def plain(cell: str) -> str:
-    """A text in a form to compare, without the ' before a formula and a spreadsheet's changes to spaces and escapes."""
-    return " ".join(unescape(cell.lstrip("'")).split())
+    """A text in a form to compare: without the ' before a formula, characters that XML lacks, and what a spreadsheet
+    does to spaces and escapes.
+    """
+    return " ".join(for_xml(unescape(cell.lstrip("'"))).split())
 
 
 def _start(text: str) -> str:

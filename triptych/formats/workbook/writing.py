@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from openpyxl import Workbook
-from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE, TYPE_STRING, Cell
+from openpyxl.cell.cell import TYPE_STRING, Cell
 from openpyxl.styles import Alignment, Border, Font, PatternFill, Protection, Side
 from openpyxl.utils import get_column_letter
 from openpyxl.workbook.protection import WorkbookProtection
@@ -22,6 +22,7 @@ from openpyxl.worksheet.datavalidation import DataValidation
 from openpyxl.worksheet.worksheet import Worksheet
 
 from triptych.formats.long_csv import safe_text
+from triptych.formats.values import for_xml
 from triptych.formats.workbook.columns import (
     AGREE,
     AGREED,
@@ -124,7 +125,7 @@ def row_key(token: str, item: str, letter: str) -> str:
 
 def _put(sheet: Worksheet, row: int, column: int, value: str | float) -> Cell:
     """Write a cell so that no spreadsheet interprets its text as a formula, without characters that XML lacks."""
-    text = safe_text(ILLEGAL_CHARACTERS_RE.sub("", value)) if isinstance(value, str) else value
+    text = safe_text(for_xml(value)) if isinstance(value, str) else value
     cell = sheet.cell(row, column, text)
     if isinstance(text, str):
         cell.data_type = TYPE_STRING  # else #N/A would be an error, which is read as an empty cell

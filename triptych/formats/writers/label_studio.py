@@ -14,6 +14,7 @@ from xml.etree import ElementTree as Xml
 
 from triptych.formats.model import JsonObject
 from triptych.formats.ratings.controls import WHO
+from triptych.formats.values import for_xml
 from triptych.formats.writers import task
 from triptych.formats.writers.model import ExportOptions, File, Finished, FinishedAnnotation, FinishedItem
 from triptych.formats.writers.task import Control, ControlAnswer, Tasks
@@ -51,7 +52,7 @@ def labelling_config(tasks: Tasks) -> str:
     for question in (question for question in questions if question.letter is None):
         _controls(view, question)
     Xml.indent(view)
-    return Xml.tostring(view, encoding="unicode") + "\n"
+    return for_xml(Xml.tostring(view, encoding="unicode")) + "\n"
 
 
 def _labels(block: Xml.Element, name: str, about: str, labels: list[tuple[str, str]]) -> None:
