@@ -29,6 +29,7 @@ from triptych.annotate import (
 from triptych.annotate.assignments import NoItem
 from triptych.errors import Conflict, ImportRefused, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats import read_items
+from triptych.formats.long_csv import safe_text
 from triptych.formats.model import CandidateDraft, ItemDraft
 from triptych.formats.workbook.columns import label, right_for, value_in
 from triptych.formats.workbook.reading import read_filled
@@ -716,3 +717,30 @@ def test_a_cell_means_the_same_however_it_is_written(scale, data):
         off_the_scale = "D"
     with pytest.raises(InvalidAnnotation):
         check(off_the_scale)
+
+
+@pytest.mark.parametrize(
+    "titles",
+    [("No", "Yes"), ("A", "a"), ("10 m2", "10 m²"), ("-", "–"), ("=1+1", "Don’t know")],
+)
+def test_an_answer_picked_from_the_list_is_stored(titles):
+    """The last of several options that can be spelt alike, or named like another one's key, was stored."""
+    options = [{"key": key, "title": title} for key, title in zip(("yes", "no"), titles, strict=True)]
+    scale = Choice(kind="choice", options=options)
+    assert [value_in(scale, safe_text(title), "AB") for title in titles] == ["yes", "no"]
+
+
+@pytest.mark.parametrize("titles", [("much worse", "the same", "much better"), ("1", "2", "3")])
+def test_a_point_picked_from_the_list_is_stored(titles):
+    """Points below zero have a ' in the list, and were refused."""
+    points = [{"value": value, "title": title} for value, title in zip((-2, 0, 2), titles, strict=True)]
+    scale = Likert(kind="likert", points=points)
+    assert [value_in(scale, safe_text(label(p.value, p.title)), "AB") for p in scale.points] == [-2, 0, 2]
+
+
+def test_a_name_of_several_answers_is_refused():
+    scale = Choice(kind="choice", options=[{"key": "upper", "title": "Ａ"}, {"key": "lower", "title": "ａ"}])
+    numbered = Likert(kind="likert", points=[{"value": 0, "title": "1"}, {"value": 1, "title": "2"}])
+    for each, cell in ((scale, "A"), (numbered, "1")):
+        with pytest.raises(InvalidAnnotation, match="several"):
+            value_in(each, cell, "AB")

@@ -11,9 +11,10 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Literal
+from typing import Literal, TypeVar
 
 from triptych.errors import InvalidAnnotation
+from triptych.formats.long_csv import restore_cell
 from triptych.formats.values import typed_number
 from triptych.languages.language import _, message
 from triptych.rubric.answers import LETTERS
@@ -21,6 +22,7 @@ from triptych.rubric.model import Criterion, Rubric
 from triptych.rubric.scales import Ask, Best, Choice, Likert, NumberScale, Scale, Value, as_typed, shown
 
 About = Literal["candidate", "item"]
+Answer = TypeVar("Answer", str, float)
 KEY, NUMBER, CONTEXT, LETTER, TEXT = "key", "number", "context", "letter", "text"
 ASIDE, LEAVE_OUT, NOTE = "aside", "leave_out", "note"
 RATING, REASONS, WORDS, EXTRA = "rating:", "reasons:", "words:", "extra:"
@@ -158,9 +160,24 @@ def label(value: float, title: str) -> str:
 
 
 def folded(text: str) -> str:
-    """A text in a form to compare: equal for different spellings of the same answer."""
-    composed = unicodedata.normalize("NFKC", text[:LONGEST_CHOICE])
-    return " ".join(composed.translate(DASHES_AND_QUOTES).casefold().split()).rstrip(".")
+    """A text in a form to compare: equal for different spellings of the same answer, and with a ' before a formula."""
+    composed = unicodedata.normalize("NFKC", text[:LONGEST_CHOICE]).translate(DASHES_AND_QUOTES)
+    return " ".join(composed.lstrip("'").casefold().split()).rstrip(".")
+
+
+def meant(cell: str, names: Sequence[tuple[str, Answer]]) -> Answer | None:
+    """The answer with the name in a cell: in its exact spelling, otherwise in any; None if no answer has it.
+
+    Raises InvalidAnnotation for a name that several answers have.
+    """
+    for form in (restore_cell, folded):
+        wanted = form(cell)
+        answers = {answer for name, answer in names if form(name) == wanted}
+        if len(answers) > 1:
+            raise InvalidAnnotation(f"{cell!r} may mean several answers.")
+        if answers:
+            return answers.pop()
+    return None
 
 
 def value_in(scale: Scale, cell: str, letters: str) -> Value:
@@ -168,8 +185,8 @@ def value_in(scale: Scale, cell: str, letters: str) -> Value:
     if isinstance(scale, Best):
         return scale.check(_picked(cell, letters))
     if isinstance(scale, Choice):
-        keys = {folded(name): option.key for option in scale.options for name in (option.key, option.title)}
-        return scale.check(keys.get(folded(cell), cell))
+        titled = meant(cell, [(option.title, option.key) for option in scale.options])
+        return scale.check(titled or meant(cell, [(key, key) for key in scale.values]) or cell)
     if isinstance(scale, Likert):
         return scale.check(_point(scale, cell))
     unit = folded(scale.unit)
@@ -178,14 +195,16 @@ def value_in(scale: Scale, cell: str, letters: str) -> Value:
 
 def _point(scale: Likert, cell: str) -> float:
     """The point that a cell means by its name, its number, or both if they agree."""
-    named = {folded(point.title): point.value for point in scale.points if point.title}
-    if folded(cell) in named:
-        return named[folded(cell)]
+    titled = [(point.title, point.value) for point in scale.points if point.title]
+    labelled = [(label(value, title), value) for title, value in titled]
+    point = meant(cell, [*titled, *labelled, *((as_typed(value), value) for value in scale.values)])
+    if point is not None:
+        return point
     both = POINT.fullmatch(folded(cell))
     if both is None:
         return _number(cell)
     value, name = _number(both[1]), both[2].strip()
-    if named.get(name) != value:
+    if value not in [point for title, point in titled if folded(title) == name]:
         raise InvalidAnnotation(f"{cell!r}: the number and the words do not belong together.")
     return value
 
