@@ -136,6 +136,7 @@ export function createControls({
   function searchKey(event) {
     const target = targetOf(event);
     if (!target.matches(".tw-search") || !["Enter", "ArrowDown"].includes(event.key) || event.ctrlKey) return;
+    if (event.isComposing) return; // the key is for the list of an input method
     event.preventDefault();
     event.stopPropagation();
     const match = firstMatch(fieldsetOf(target));

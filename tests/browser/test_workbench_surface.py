@@ -303,6 +303,21 @@ def test_a_double_click_leaves_the_answer(open_view):
     expect(radio(page, "A:verdict", "accept")).to_be_checked()
 
 
+def test_enter_in_an_input_method_answers_nothing(open_view):
+    """Japanese and Chinese are typed in parts, each of which Enter ends."""
+    page = open_view("cities")
+    page.locator(".tw-search").focus()
+    keyboard = page.context.new_cdp_session(page)
+    keyboard.send("Input.imeSetComposition", {"text": "京", "selectionStart": 1, "selectionEnd": 1})
+    expect(page.locator(".tw-picks .tw-option:visible")).to_have_text(["東京", "京都"])
+    keyboard.send("Input.dispatchKeyEvent", {"type": "rawKeyDown", "key": "Enter", "windowsVirtualKeyCode": 229})
+    keyboard.send("Input.insertText", {"text": "京都"})
+    expect(page.locator(".tw-picks .tw-option:visible")).to_have_text(["京都"])
+    expect(page.locator(".tw-picks input:checked")).to_have_count(0)
+    page.keyboard.press("Enter")
+    expect(radio(page, "item:city", "c1")).to_be_checked()
+
+
 @pytest.mark.parametrize("key", ["Enter", "ArrowRight", "ArrowLeft"])
 def test_keys_move_a_slider_from_its_hidden_thumb(open_view, key):
     page = open_view("conversation")

@@ -97,6 +97,15 @@ export function eight(more = {}) {
   return view;
 }
 
+/** A question whose answers are a list to search. */
+export function cities(more = {}) {
+  const view = reviews(more);
+  const titles = ["東京", "京都", "大阪", "札幌", "福岡", "仙台", "広島", "奈良", "神戸", "長崎"];
+  const options = titles.map((title, i) => ({ key: `c${i}`, title, definition: "", ask: null }));
+  view.rubric.criteria = [criterion("city", "City", "Which city is meant?", "", { kind: "choice", options }, { about: "item" })];
+  return view;
+}
+
 const ask = (reasons, freeText = "optional") => ({ reasons: reasons.map((text, i) => ({ key: `r${i + 1}`, text })), free_text: freeText });
 
 const three = (yes, no, yesAsk, noAsk) => ({
