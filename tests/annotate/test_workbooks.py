@@ -411,6 +411,23 @@ def test_a_text_that_spreadsheets_cannot_hold_comes_back(sqlite_engine, text):
         assert workbooks.take_back(session, study, read_filled(sheet.saved()), lead.pseudonym).stored == 2
 
 
+def test_control_characters_of_a_rubric_spoil_no_workbook(desk):
+    """XML lacks them: the prompts of a question's cells could not be read, nor the rest of the file."""
+    words = {
+        "Poor": "Po\\eor",
+        "Accept": "Acc\\uffffept",
+        "Fluency": "Flu\\eency",
+        "How well the response reads.": "How\\e",
+    }
+    rubric = SMALL_RUBRIC
+    for word, odd in words.items():
+        rubric = rubric.replace(f": {word}", f': "{odd}"')
+    session, study, lead, _, sheet = desk(1, rubric=rubric)
+    data = sheet.fill("1 – Poor").saved()
+    assert workbooks.take_back(session, study, read_filled(data), lead.pseudonym).stored == 1
+    assert numbers_of(session, "fluency") == [1, 1, 1]
+
+
 def test_errors_name_row_and_column_and_nothing_is_stored(desk):
     session, study, lead, _, sheet = desk(2)
     sheet.fill()

@@ -15,7 +15,7 @@ from typing import Literal, TypeVar
 
 from triptych.errors import InvalidAnnotation
 from triptych.formats.long_csv import restore_cell
-from triptych.formats.values import typed_number
+from triptych.formats.values import for_xml, typed_number
 from triptych.languages.language import _, message
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import Criterion, Rubric
@@ -161,7 +161,7 @@ def label(value: float, title: str) -> str:
 
 def folded(text: str) -> str:
     """A text in a form to compare: equal for different spellings of the same answer, and with a ' before a formula."""
-    composed = unicodedata.normalize("NFKC", text[:LONGEST_CHOICE]).translate(DASHES_AND_QUOTES)
+    composed = unicodedata.normalize("NFKC", for_xml(text[:LONGEST_CHOICE])).translate(DASHES_AND_QUOTES)
     return " ".join(composed.lstrip("'").casefold().split()).rstrip(".")
 
 

@@ -229,7 +229,8 @@ def _validate(sheet: Worksheet, hidden: Worksheet, column: Column, place: int, l
     check.showErrorMessage = column.strict and check.type is not None
     check.errorTitle, check.error = _("Not on this scale"), _("Pick an answer from the list, or type its number.")
     check.showInputMessage = bool(column.hint)
-    check.promptTitle, check.prompt = column.title[:MAX_TITLE_CHARACTERS], _cut(column.hint, MAX_HINT_CHARACTERS)
+    check.promptTitle = for_xml(column.title)[:MAX_TITLE_CHARACTERS]
+    check.prompt = _cut(for_xml(column.hint), MAX_HINT_CHARACTERS)
     letter = get_column_letter(place)
     check.add(f"{letter}{HEADER_ROW + 1}:{letter}{last}")
     sheet.add_data_validation(check)
