@@ -30,6 +30,13 @@ export function digitOf({ key, code, shiftKey }) {
   return place && !shiftKey && key.length === 1 ? Number(place[1]) : null;
 }
 
+/** Leaves a number's box; whether it then shows another number than was typed. @param {HTMLInputElement} box */
+function leaveCorrected(box) {
+  const typed = Number(box.value.trim().replace(",", "."));
+  box.blur();
+  return box.value !== "" && Number(box.value) !== typed;
+}
+
 /**
  * @param {object} needs
  * @param {HTMLElement} needs.root
@@ -195,6 +202,8 @@ export function createKeyboard({
       if (focused !== document.body && !root.contains(focused)) return;
       event.preventDefault();
       event.stopImmediatePropagation();
+      // nobody has seen the corrected number yet
+      if (focused instanceof HTMLInputElement && focused.matches(".tw-number-box") && leaveCorrected(focused)) return;
       confirm();
     },
 

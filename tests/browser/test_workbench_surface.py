@@ -331,6 +331,27 @@ def test_keys_move_a_slider_from_its_hidden_thumb(open_view, key):
     expect(slider).to_have_attribute("aria-valuetext", "not answered")
 
 
+def test_no_number_is_submitted_that_was_not_shown(open_view):
+    """Beyond an end, or between two steps, another number than the typed one counts."""
+    page = open_view("conversation")
+    page.evaluate(browser.ANSWER)
+    box = page.locator(".tw-number-box")
+    box.fill("750")
+    page.keyboard.press("Control+Enter")
+    expect(box).to_have_value("100")
+    assert actions(page, "submit") == []
+    page.keyboard.press("Control+Enter")
+    assert 100 in [ratings.get("effort") for ratings in draft(page)["ratings"].values()]
+
+    page.evaluate(
+        "show(views.conversation({work: {token: 't-2', store_key: 's-2', receipt: actions.at(-1).value.submission}}))"
+    )
+    page.evaluate(browser.ANSWER)
+    box.fill("15,0")
+    page.keyboard.press("Control+Enter")
+    assert 15 in [ratings.get("effort") for ratings in draft(page)["ratings"].values()]
+
+
 def test_a_click_on_an_untouched_slider_is_an_answer(open_view):
     page = open_view("conversation")
     page.locator(".tw-range").click()
