@@ -237,8 +237,7 @@ def differences(folder: Path) -> Iterator[str]:
             yield f"{place} belongs to another snapshot."
         value = written(float(row["value"]), number.style) if row["value"] else row["printed"]
         said = dict.fromkeys((row["printed"], value))
-        has_value = bool(row["value"])
-        if (*said, has_value, row["style"]) != (number.printed, number.value is not None, number.style):
+        if (*said, bool(row["value"]), row["style"]) != (number.printed, number.value is not None, number.style):
             in_files = f"{number.printed} ({number.style})"
             yield f"{place}: the report says {' and '.join(said)} ({row['style']}), its files give {in_files}."
 

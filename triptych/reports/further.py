@@ -43,8 +43,7 @@ class Further:
 
 def further_of(session: Session, study: Study, analysis: StudyAnalysis, pay: PayMeter | Undefined) -> Further:
     """All of it for one analysis, read from the database."""
-    asked = analysis.frame.rubric.highlights
-    readings = readings_of(session, study, analysis.frame, analysis.scope) if asked else None
+    readings = readings_of(session, study, analysis.frame, analysis.scope) if analysis.frame.rubric.highlights else None
     twice, texts = twice_rated(session, study, analysis.frame), texts_of(session, study)
     return further_from(analysis, twice, texts, readings, pay, final_values(session, study))
 
