@@ -31,13 +31,13 @@ from triptych.errors import Conflict, ImportRefused, InvalidAnnotation, NotAllow
 from triptych.formats import read_items
 from triptych.formats.long_csv import safe_text
 from triptych.formats.model import CandidateDraft, ItemDraft
-from triptych.formats.workbook.columns import label, right_for, value_in
+from triptych.formats.workbook.columns import explanation_in, label, right_for, value_in
 from triptych.formats.workbook.reading import read_filled
 from triptych.operations.verify import verify
 from triptych.people import joining
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.files import shipped_rubrics
-from triptych.rubric.scales import Best, Choice, Likert, NumberScale
+from triptych.rubric.scales import Ask, Best, Choice, Likert, NumberScale
 from triptych.simulate import demo
 from triptych.storage import database, events
 from triptych.storage.models import (
@@ -753,6 +753,14 @@ def test_a_point_picked_from_the_list_is_stored(titles):
     points = [{"value": value, "title": title} for value, title in zip((-2, 0, 2), titles, strict=True)]
     scale = Likert(kind="likert", points=points)
     assert [value_in(scale, safe_text(label(p.value, p.title)), "AB") for p in scale.points] == [-2, 0, 2]
+
+
+def test_reasons_picked_from_the_list_are_stored():
+    """An entry of two reasons, one of which has a semicolon, was refused."""
+    texts = {"off_topic": "It is off topic; see rule 3", "wrong": "rude", "rude": "wrong"}
+    ask = Ask(reasons=[{"key": key, "text": text, "tag": key} for key, text in texts.items()])
+    assert explanation_in(ask, "It is off topic; see rule 3; rude", "")["reasons"] == ["off_topic", "wrong"]
+    assert explanation_in(ask, "wrong", "")["reasons"] == ["rude"]
 
 
 def test_a_name_of_several_answers_is_refused():

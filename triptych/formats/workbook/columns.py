@@ -129,12 +129,13 @@ def ways_out(rubric: Rubric) -> dict[str, tuple[str, str]]:
     }
 
 
-def _joined(ask: Ask) -> Iterator[str]:
-    """The reasons of one answer and, if they are few, all combinations, so that nobody has to type them."""
+def _joined(ask: Ask) -> dict[str, tuple[str, ...]]:
+    """Entry of the list → its reasons: each one and, if they are few, all combinations, so that nobody has to type
+    them.
+    """
     texts = [reason.text for reason in ask.reasons]
-    most = len(texts) if len(texts) <= JOINED_REASONS else 1
-    for size in range(1, most + 1):
-        yield from ("; ".join(combination) for combination in combinations(texts, size))
+    sizes = range(1, len(texts) + 1 if len(texts) <= JOINED_REASONS else 2)
+    return {"; ".join(several): several for size in sizes for several in combinations(texts, size)}
 
 
 def _choices(scale: Scale, letters: str) -> Iterator[str | float]:
@@ -243,9 +244,10 @@ def explanation_in(ask: Ask, reasons: str, words: str) -> dict[str, object]:
 
     ask: the rubric's question for an explanation of the chosen answer.
     """
-    keys = {folded(reason.text): reason.key for reason in ask.reasons}
-    keys |= {folded(reason.key): reason.key for reason in ask.reasons}
-    parts = [reasons] if folded(reasons) in keys else re.split(r"[;\n]", reasons)
+    keys = {folded(reason.key): reason.key for reason in ask.reasons}
+    keys |= {folded(reason.text): reason.key for reason in ask.reasons}
+    listed = {folded(entry): several for entry, several in _joined(ask).items()}
+    parts = listed.get(folded(reasons)) or re.split(r"[;\n]", reasons)
     strange = [part.strip() for part in parts if part.strip() and folded(part) not in keys]
     if strange:
         offered = "; ".join(reason.text for reason in ask.reasons)
