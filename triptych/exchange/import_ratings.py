@@ -242,7 +242,7 @@ class WorkWriter:
         taken = set(self.session.scalars(select(Person.pseudonym)))
         people = {}
         for kind, name in self.ratings.annotators:
-            pseudonym = accounts.free_pseudonym(PREFIXES[kind], taken)
+            pseudonym = accounts.free_pseudonym(PREFIXES[kind], taken.__contains__)
             taken.add(pseudonym)
             people[kind, name] = Person(kind=Kind(kind), pseudonym=pseudonym, name=name, created_at=self.now)
         self.session.add_all(people.values())

@@ -167,7 +167,7 @@ def _judge(session: Session, study: Study, name: str) -> Person:
                 raise NotAllowed(f"{person.pseudonym} was excluded from this study by a lead.")
             return person
     taken = set(session.scalars(select(Person.pseudonym).where(Person.kind == Kind.judge)))
-    pseudonym = accounts.free_pseudonym(PREFIXES[Kind.judge], taken)
+    pseudonym = accounts.free_pseudonym(PREFIXES[Kind.judge], taken.__contains__)
     judge = Person(kind=Kind.judge, pseudonym=pseudonym, name=name, created_at=clock.now())
     session.add(judge)
     session.flush()

@@ -203,7 +203,8 @@ def _renamed(session: Session, old: Connection) -> dict[str, str]:
     here = set(session.scalars(select(Person.pseudonym)))
     renamed: dict[str, str] = {}
     for name in sorted(named & here):
-        renamed[name] = accounts.free_pseudonym(name.partition("-")[0][:8], named | here | set(renamed.values()))
+        taken = named | here | set(renamed.values())
+        renamed[name] = accounts.free_pseudonym(name.partition("-")[0][:8], taken.__contains__)
     return renamed
 
 

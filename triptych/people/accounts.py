@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
-from itertools import count
 from typing import Any
 
 from sqlalchemy import delete, select
@@ -23,25 +22,22 @@ SETUP_LIFE = timedelta(days=1)
 
 def new_person(session: Session, role: Role, **fields: Any) -> Person:
     """A row for a new person under a new pseudonym; `fields` are further columns."""
-    person = Person(
-        role=role, kind=Kind.human, pseudonym=_free_pseudonym(session, role), created_at=clock.now(), **fields
-    )
+
+    def is_taken(pseudonym: str) -> bool:
+        return session.scalars(select(Person.id).where(Person.pseudonym == pseudonym)).first() is not None
+
+    pseudonym = free_pseudonym(PREFIX[role], is_taken)
+    person = Person(role=role, kind=Kind.human, pseudonym=pseudonym, created_at=clock.now(), **fields)
     session.add(person)
     session.flush()
     return person
 
 
-def _free_pseudonym(session: Session, role: Role) -> str:
-    prefix = PREFIX[role]
-    while True:
-        pseudonym = f"{prefix}-{passcodes.random_signs(5)}"
-        if session.scalars(select(Person.id).where(Person.pseudonym == pseudonym)).first() is None:
-            return pseudonym
-
-
-def free_pseudonym(prefix: str, taken: Container[str]) -> str:
+def free_pseudonym(prefix: str, is_taken: Callable[[str], bool]) -> str:
     """A random pseudonym that is not taken."""
-    return next(free for _ in count() if (free := f"{prefix}-{passcodes.random_signs(5)}") not in taken)
+    while is_taken(pseudonym := f"{prefix}-{passcodes.random_signs(5)}"):
+        pass
+    return pseudonym
 
 
 def _leads(session: Session) -> Sequence[Person]:
