@@ -63,7 +63,6 @@ from triptych.study import lifecycle
 from triptych.study.system_names import speaker_titles, system_names
 
 BATCH = 300
-OF_STUDY = ("slug", "title", "series", "round", "state", "raters_per_item", "design_hash", "event_number", "event_hash")
 TEXTS = (".csv", ".json", ".jsonl", ".yaml", ".xml")
 FIRST_LINES, LONGEST_LINE = 4, 300
 LOGGED = [column.name for column in Event.__table__.columns if column.name not in ("id", "at")]
@@ -124,7 +123,15 @@ def read_finished(session: Session, study: Study, blind: bool = False) -> Finish
     per_item = select(func.count()).select_from(Candidate).join(Item).where(main).group_by(Candidate.item_id)
     in_main = select(System.blind_code).join(Candidate).join(Item).where(main).distinct().order_by(System.blind_code)
     return Finished(
-        **{name: getattr(study, name) for name in OF_STUDY},
+        slug=study.slug,
+        title=study.title,
+        series=study.series,
+        round=study.round,
+        state=study.state,
+        raters_per_item=study.raters_per_item,
+        design_hash=study.design_hash,
+        event_number=study.event_number,
+        event_hash=study.event_hash,
         blind=blind or study.unblinded_at is None,
         rubric=rubric,
         systems={code: names[code] for code in session.scalars(in_main)},

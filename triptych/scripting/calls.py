@@ -101,9 +101,19 @@ def _asking(session: Session, asker: Asker, _: NoFields) -> Asking:
 
 def _facts(line: StudyLine) -> dict[str, Any]:
     study = line.study
-    facts = {name: getattr(study, name) for name in ("title", "state", "round", "access", "demo")}
-    facts |= {name: getattr(line, name) for name in ("items", "annotators", "done", "expected")}
-    return {**facts, "study": study.slug, "blind": study.unblinded_at is None}
+    return {
+        "study": study.slug,
+        "title": study.title,
+        "state": study.state,
+        "round": study.round,
+        "access": study.access,
+        "items": line.items,
+        "annotators": line.annotators,
+        "done": line.done,
+        "expected": line.expected,
+        "blind": study.unblinded_at is None,
+        "demo": study.demo,
+    }
 
 
 def _facts_of(session: Session, study: Study) -> StudyFacts:
@@ -181,9 +191,15 @@ def _reports(session: Session, asker: Asker, request: OfStudy) -> Reports:
 def _reports_of(session: Session, study: Study) -> list[ReportFacts]:
     from triptych.reports import snapshot
 
-    names = ReportFacts.model_fields.keys() - {"bytes"}
     return [
-        ReportFacts(**{name: getattr(made, name) for name in names}, bytes=made.size)
+        ReportFacts(
+            sha256=made.sha256,
+            event_number=made.event_number,
+            event_hash=made.event_hash,
+            made_at=made.made_at,
+            made_by=made.made_by,
+            bytes=made.size,
+        )
         for made in snapshot.listed(session, study)
     ]
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Literal, TypeVar, get_args
+from typing import Literal, TypedDict, TypeVar, Unpack, get_args
 
 from triptych.formats.model import Findings, ItemFile, Json, JsonObject, Problem, Source, TurnDraft
 from triptych.formats.values import NumberText, UnfitValueError, as_content, kind_of
@@ -56,6 +56,15 @@ class ImportedRating(Unit):
     reasons: tuple[str, ...] = ()
     position: int | None = None
     of: str = ""
+
+
+class RatingExtras(TypedDict, total=False):
+    """Optional parts of a rating besides its value; see ImportedRating."""
+
+    explanation: str
+    reasons: tuple[str, ...]
+    position: int | None
+    of: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,11 +152,10 @@ class Gathering(FinishedRatings):
     findings: Findings = field(default_factory=Findings)
     quoted: int = 0  # characters of all quotes; some are passages of texts, which a few bytes name
 
-    def rate(self, unit: Unit, criterion: str, value: Json, missing: bool = False, **more: Any) -> None:
-        """Adds a rating; an empty value is counted and left out, a list or object is an error.
-
-        more: fields of ImportedRating besides the value.
-        """
+    def rate(
+        self, unit: Unit, criterion: str, value: Json, missing: bool = False, **extras: Unpack[RatingExtras]
+    ) -> None:
+        """Adds a rating; an empty value is counted and left out, a list or object is an error."""
         if value is None or (isinstance(value, str) and not value.strip()):
             if not missing:
                 self.findings.tally(NO_VALUE)
@@ -157,7 +165,7 @@ class Gathering(FinishedRatings):
             self.findings.error(f"holds {kind_of(value)}, one value was expected.", unit.row, criterion)
             return
         text = ("yes" if value else "no") if isinstance(value, bool) else str(value).strip()
-        self.ratings.append(ImportedRating(**vars(unit), criterion=criterion, value=text, missing=missing, **more))
+        self.ratings.append(ImportedRating(**vars(unit), criterion=criterion, value=text, missing=missing, **extras))
 
     def mark(
         self,

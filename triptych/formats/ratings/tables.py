@@ -25,6 +25,7 @@ from triptych.formats.ratings.model import (
     YEARS,
     Gathering,
     RaterKind,
+    RatingExtras,
     Unit,
     moment_of,
     named,
@@ -193,7 +194,7 @@ def _value(cells: Cells) -> Json:
     return cells.get("option") if cells["value"] in (None, "") else cells["value"]
 
 
-def _extras(cells: Cells) -> JsonObject:
+def _extras(cells: Cells) -> RatingExtras:
     """The optional parts of a rating besides its value."""
     unnamed_repeat = "repeat" if named(cells.get("purpose")) == Purpose.repeat else ""
     return {
