@@ -13,7 +13,7 @@ from triptych.cli.output import Reply, note
 from triptych.errors import NotAllowed, NotFound
 from triptych.operations import doctor as examination
 from triptych.stats.numbers import counted
-from triptych.storage import host
+from triptych.storage import host, traces
 
 FIRST_PORT, PORTS_TO_TRY = 8501, 50
 LOOPBACK = "127.0.0.1"
@@ -83,8 +83,6 @@ def port_for(bound: str, port: int | None = None) -> int:
 def doctor(error: str | None) -> Reply:
     """All diagnoses, or one stored trace."""
     if error:
-        from triptych.storage import traces
-
         lines = traces.text_of(error).split("\n")
         return Reply(lines, {"error": error, "trace": lines})
     diagnoses = list(examination.examine())

@@ -1,5 +1,5 @@
-"""Checks this installation and reports problems in plain words. Changes nothing. Only the standard library is imported
-at the top, so that the doctor can still report a missing package.
+"""Checks this installation and reports problems in plain words. Changes nothing. What is imported at the top needs only
+the standard library, so that the doctor can still report a missing package.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from triptych import clock, settings
+from triptych.errors import TriptychError, UnsafeDatabase
 from triptych.settings import app_folder, is_installed, program
 from triptych.stats.numbers import counted
 
@@ -112,8 +114,6 @@ def files() -> Iterator[Diagnosis]:
 
 def mail() -> Diagnosis:
     """The mail server for messages to leads; nothing is sent to it."""
-    from triptych import settings
-
     try:
         server = settings.mail_server()
     except settings.UnsafeSettings as error:
@@ -127,8 +127,6 @@ def mail() -> Diagnosis:
 
 def folder() -> Iterator[Diagnosis]:
     """The app's data folder: whether it is writable and on a safe disk with room."""
-    from triptych import settings
-    from triptych.errors import UnsafeDatabase
     from triptych.storage import host, private
 
     try:
@@ -146,7 +144,6 @@ def folder() -> Iterator[Diagnosis]:
 
 def permissions(place: Path) -> Iterator[Diagnosis]:
     """Whether only this user, or with TRIPTYCH_GROUP=1 their group, can read the app's files."""
-    from triptych import settings
     from triptych.storage import private
 
     if not private.is_held(place):
@@ -175,7 +172,6 @@ def permissions(place: Path) -> Iterator[Diagnosis]:
 
 def errors() -> Iterator[Diagnosis]:
     """The stored traces of unexpected errors."""
-    from triptych import settings
     from triptych.storage import traces
 
     numbers = traces.stored_in(settings.local_folder())
@@ -196,8 +192,6 @@ def disk(place: Path) -> Diagnosis:
 
 def secrets() -> Iterator[Diagnosis]:
     """Whether these secrets are strong enough for an app that others can reach."""
-    from triptych import settings
-
     try:
         settings.refuse_unsafe_secrets(None)
     except settings.UnsafeSettings as error:
@@ -212,8 +206,6 @@ def stored() -> Iterator[Diagnosis]:
     """The database: whether it can be reached, has this program's schema, and meets the needs of its kind."""
     from sqlalchemy.exc import SQLAlchemyError
 
-    from triptych import settings
-    from triptych.errors import TriptychError
     from triptych.storage import database
     from triptych.storage.unavailable import explained
 
@@ -236,7 +228,6 @@ def refusal(error: Exception) -> str:
     """Why the database does not respond or what it refused: the driver's first line, which contains no password."""
     from sqlalchemy.exc import DBAPIError
 
-    from triptych.errors import TriptychError
     from triptych.storage.unavailable import SENTENCES, UNREACHABLE, DatabaseBusy, DatabaseUnavailable, is_unavailable
 
     if isinstance(error, DatabaseBusy):
@@ -291,7 +282,6 @@ def _sqlite(connection: Connection) -> Iterator[Diagnosis]:
 def _postgres(connection: Connection) -> Iterator[Diagnosis]:
     from sqlalchemy import text
 
-    from triptych import clock
     from triptych.storage.database import POSTGRES_OVERFLOW, POSTGRES_POOL
 
     yield Diagnosis("database", f"PostgreSQL {connection.execute(text('SHOW server_version')).scalar()} answers")
