@@ -7,12 +7,6 @@ Unicode code points with the end exclusive, times are UTC. `repeat_of` is the it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
-
-from triptych.formats.long_csv import Cell
-from triptych.rubric.answers import count_words
-
 # column → its meaning
 RATINGS = {
     "study": "Short name of the study.",
@@ -44,29 +38,3 @@ RATINGS_HEADER = tuple(RATINGS)
 OWN_COLUMNS = {"design_hash", "annotator_kind", "explanation_words"}
 OF_HIGHLIGHT = ("turn", "label", "start", "end", "quote", "comment", "unit")  # columns of its table
 HIGHLIGHTS_HEADER = ("annotator", "item_id", "system", "position", *OF_HIGHLIGHT)
-
-NO_EXPLANATION = ("", "", 0)
-
-
-def rating_rows(study: Any, names: dict[int, str], work: Any, ratings: Iterable[Any]) -> Iterator[tuple[Cell, ...]]:
-    """The ratings of one annotation as rows; names: blind code → printable name.
-
-    work: columns of the annotation, shared by all its ratings. ratings: rows of `results.frame.csv_rows`.
-    """
-    before = (study.slug, study.round, work.design_hash, work.pseudonym, work.kind, work.external_id)
-    after = (
-        work.purpose,
-        work.repeat_of,
-        int(work.state == "surplus"),
-        work.version - 1,
-        work.submitted_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        round(work.active_seconds, 1),
-        int(work.excluded_at is not None),
-        work.excluded_reason,
-    )
-    for _, position, order_known, system, criterion, number, option, missing, reasons, text in ratings:
-        place = position if order_known else None
-        explanation = (
-            (";".join(reasons or ()), text or "", count_words(text or "")) if reasons or text else NO_EXPLANATION
-        )
-        yield (*before, names.get(system), place, criterion, number, option, int(missing), *explanation, *after)

@@ -7,22 +7,21 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import ColumnElement, Integer, Select, and_, select, true, type_coerce
+from sqlalchemy import ColumnElement, Select, and_, select, true
 from sqlmodel import Session
 
-from triptych.formats.ratings_csv import OF_HIGHLIGHT, rating_rows
+from triptych.formats.ratings_csv import OF_HIGHLIGHT
 from triptych.results.frame.highlights import highlights_of
 from triptych.results.frame.loading import membership_of
-from triptych.storage.answers import select_answers
+from triptych.rubric.answers import count_words
+from triptych.storage.answers import ANSWER, select_answers
 from triptych.storage.models import (
     RATED,
     Assignment,
     Candidate,
-    Explanation,
     Highlight,
     Item,
     Membership,
-    Option,
     Person,
     Rating,
     Slot,
@@ -45,7 +44,26 @@ def export_ratings(session: Session, study: Study, part: range | None = None) ->
     ratings = _ratings_of(study).where(rated).order_by(Assignment.id, StoredCriterion.position, Rating.position)
     for number, answers in groupby(_streamed(session, ratings), itemgetter(0)):
         annotation = next(row for row in work if row.id == number)
-        yield from rating_rows(study, names, annotation, answers)
+        yield from _rows(study, names, annotation, answers)
+
+
+def _rows(study: Study, names: dict[int, str], work: Any, answers: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
+    """The ratings of one annotation in the order of RATINGS_HEADER; names: blind code → printable name."""
+    before = (study.slug, study.round, work.design_hash, work.pseudonym, work.kind, work.external_id)
+    after = (
+        work.purpose,
+        work.repeat_of,
+        int(work.state == "surplus"),
+        work.version - 1,
+        work.submitted_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        round(work.active_seconds, 1),
+        int(work.excluded_at is not None),
+        work.excluded_reason,
+    )
+    for _, order_known, system, position, criterion, number, option, missing, reasons, text in answers:
+        place = position if order_known else None
+        why = (";".join(reasons or ()), text or "", count_words(text or ""))
+        yield (*before, names.get(system), place, criterion, number, option, int(missing), *why, *after)
 
 
 def annotations_after(session: Session, study: Study, number: int, count: int) -> tuple[range, bool]:
@@ -100,18 +118,7 @@ def _work_of(study: Study) -> Select[Any]:
 def _ratings_of(study: Study) -> Select[*tuple[Any, ...]]:
     """Every rating of the study with its system."""
     return (
-        select_answers(
-            Rating.assignment_id,
-            Rating.position,
-            type_coerce(Slot.order_known, Integer),  # as True and False or as 1 and 0, which callers treat alike
-            System.blind_code,
-            StoredCriterion.key.label("criterion"),
-            Rating.number,
-            Option.key.label("option"),
-            type_coerce(Rating.missing, Integer),
-            Explanation.reasons,
-            Explanation.text,
-        )
+        select_answers(Rating.assignment_id, Slot.order_known, System.blind_code, *ANSWER)
         .outerjoin(Slot, and_(Slot.assignment_id == Rating.assignment_id, Slot.position == Rating.position))
         .outerjoin(Candidate, Candidate.id == Slot.candidate_id)
         .outerjoin(System, System.id == Candidate.system_id)
