@@ -190,14 +190,8 @@ def _differences(session: Session, study: Study, folded: FoldedStudy) -> Iterato
 def _of_baseline(folded: FoldedStudy) -> Iterator[str]:
     """Annotations and rows that differed from the log when the baseline was taken."""
     for table, there, here in folded.replaced:
-        where = f"{table} {_name(there or here or {})} at the baseline"
-        if here is None:
-            yield f"{where}: the row is gone, the log has it."
-        elif there is None:
-            yield f"{where}: the row is not in the log."
-        else:
-            # there may be newer columns
-            yield from (f"{where}: {difference}" for difference in _columns(here, there, complete=False))
+        # there may be newer columns
+        yield from _row(f"{table} {_name(there or here or {})} at the baseline", there, here, complete=False)
     for number, before, after in folded.restated:
         for difference in _compared(before, after, folded.tables["criterion"]):
             yield f"annotation {number} at the baseline: {difference}"
@@ -218,21 +212,25 @@ def _of_rows(session: Session, study: Study, folded: FoldedStudy, persons: Mappi
             if table.name == "test_answer" and row["attempt_id"] in underway:
                 continue
             here = as_carried(table, row, persons)
-            where = f"{table.name} {_name(here)}"
-            if there is None:
-                yield f"{where}: the row is not in the log."
-            else:
-                yield from (f"{where}: {difference}" for difference in _columns(here, there))
+            yield from _row(f"{table.name} {_name(here)}", there, here)
         for row in logged.values():
             if table.name == "person" and row["pseudonym"] not in taking_part:
                 continue  # a former lead, whose final values others have replaced
             if table.name != "test_answer" or row["attempt_id"] not in underway:
-                yield f"{table.name} {_name(row)}: the row is gone, the log has it."
+                yield from _row(f"{table.name} {_name(row)}", row, None)
 
 
 def _name(row: Row) -> str:
     name = next(row[column] for column in NAMES if row.get(column) is not None)
     return f"{name}" if name == row["id"] else f"{row['id']} ({name})"
+
+
+def _row(where: str, there: Row | None, here: Row | None, complete: bool = True) -> Iterator[str]:
+    """Differences between the log's row and the stored one, of which one may be missing."""
+    if there is None or here is None:
+        yield f"{where}: the row is {'not in the log' if there is None else 'gone, the log has it'}."
+    else:
+        yield from (f"{where}: {difference}" for difference in _columns(here, there, complete))
 
 
 def _columns(here: Row, there: Row, complete: bool = True, ignored: Sequence[str] = ()) -> Iterator[str]:
@@ -359,12 +357,7 @@ def _of_marks(there: Sequence[LoggedHighlight], here: Sequence[LoggedHighlight])
     for old, new in zip_longest(there, here):
         mark = old or new
         name = f"highlight of {place_in_words(mark.position)}, {mark.start} to {mark.end}"
-        if old is None or new is None:
-            yield f"{name}: the row is {'not in the log' if old is None else 'gone, the log has it'}."
-            continue
-        for column, value, stored_value in zip(old._fields, old, new, strict=True):
-            if value != stored_value:
-                yield f"{name}: {column} is not what the log says."
+        yield from _row(name, old and old._asdict(), new and new._asdict())
 
 
 def _keyed(name: str, there: Mapping[Any, Row], here: Mapping[Any, Row], complete: bool) -> Iterator[str]:
@@ -391,7 +384,7 @@ def _of_answers(
         name = f"{criteria.get(criterion, {}).get('key', criterion)} of {place_in_words(position)}"
         old, new = there.get((position, criterion)), here.get((position, criterion))
         if old is None or new is None:
-            yield f"rating {name}: the row is {'not in the log' if old is None else 'gone, the log has it'}."
+            yield from _row(f"rating {name}", old and old._asdict(), new and new._asdict())
         elif old != new:
             yield from _of_answer(name, old, new)
         if rows[position, criterion] > 1:
@@ -403,12 +396,15 @@ def _of_answer(name: str, old: FoldedAnswer, new: FoldedAnswer) -> Iterator[str]
         logged, value = getattr(old, column), getattr(new, column)
         if logged != value:
             yield f"rating {name}: {column} is {_spoken(value)}, the log says {_spoken(logged)}."
-    if (old.words is None) != (new.words is None):
-        yield f"explanation of {name}: the row is {'not in the log' if old.words is None else 'gone, the log has it'}."
-        return
-    for column in ("reasons", "text", "words"):
-        if getattr(old, column) != getattr(new, column):
-            yield f"explanation of {name}: {column} is not what the log says."
+    there, here = (_explanation(answer) for answer in (old, new))
+    if there or here:
+        yield from _row(f"explanation of {name}", there, here)
+
+
+def _explanation(answer: FoldedAnswer) -> Row | None:
+    if answer.words is None:
+        return None
+    return {"reasons": answer.reasons, "text": answer.text, "words": answer.words}
 
 
 def _spoken(value: Any) -> str:
