@@ -101,5 +101,6 @@ def refs(schema: dict[str, Any]) -> list[dict[str, Any]]:
 
 def test_a_place_is_named_as_people_call_it():
     data = {"criteria": [{"title": "Tone", "scale": {"kind": "likert", "points": [{}, {"title": "Cold"}]}}]}
-    assert fields.place_of(("criteria", 0, "scale", "points", 1, "title"), data) == "Criterion “Tone”, point 2, Name"
+    of_point = ("criteria", 0, "scale", "likert", "points", 1, "title")
+    assert fields.place_of(of_point, data) == "Criterion “Tone”, point 2, Name"
     assert fields.place_of(("explanation", "min_words"), {}) == "Length of explanations, Minimum words"

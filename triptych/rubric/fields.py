@@ -358,27 +358,24 @@ def order() -> list[str]:
     return list(dict.fromkeys(key for model in models() for key in model.model_fields))
 
 
-def place_of(path: tuple[Any, ...], data: Any) -> str:
-    """A path in the rubric as a name that people understand: Criterion “Tone”, point 3, Name."""
+def place_of(location: tuple[Any, ...], data: Any) -> str:
+    """A location reported by pydantic as a name that people understand: Criterion “Tone”, point 3, Name."""
     model: str = "Rubric"
     words: list[str] = []
     node = data
-    for step in path:
+    for step in location:
+        if step in KINDS:
+            model = KINDS[step].__name__
+            continue
         field = next((field for field in form().get(model, ()) if field.key == step), None)
         node = node[step] if _has(node, step) else None
         if isinstance(step, int):
             noun = NOUNS.get(model, "part")
             name = node.get("title") if isinstance(node, dict) and model != "Point" else None
             words.append(f"{noun} “{name}”" if name else f"{noun} {step + 1}")
-        elif field is not None and field.control not in ("parts", "part", "scale"):
+        elif field is not None and field.control not in ("parts", "scale"):
             words.append(field.label)
-        if field is not None and field.control == "scale":
-            kind = node.get("kind") if isinstance(node, dict) else None
-            model = KINDS[kind].__name__ if isinstance(kind, str) and kind in KINDS else ""
-        elif field is not None and field.of:
-            model = field.of
-            if field.control == "part":
-                words.append(field.label)
+        model = field.of if field is not None and field.of else model
     sentence = ", ".join(words) or "The rubric"
     return sentence[:1].upper() + sentence[1:]
 

@@ -152,7 +152,7 @@ def _mistakes(error: ValidationError, document: Any, data: Any) -> Iterator[Mist
             continue
         in_file = {"missing": path[:-1], "union_tag_invalid": (*path, "kind")}.get(mistake["type"], path)
         line = yaml_text.line_of(document, in_file) if in_file else None
-        place = fields.place_of(path, data) if path else ""
+        place = fields.place_of(mistake["loc"], data) if path else ""
         cure = _cure(path, mistake)
         yield Mistake(path, line, place, _wording(mistake, cure), cure)
 
