@@ -14,14 +14,7 @@ from triptych.formats.ratings.tables import annotator_of, columns_of
 from triptych.formats.tables import restored
 
 QUOTES = ("quote", "selection", "text", "span")
-OWN = {
-    "label": "label",
-    "start": "start",
-    "end": "end (exclusive)",
-    "comment": "comment",
-    "turn": "turn",
-    "unit": "unit",
-}
+OWN = {name: name for name in ("label", "start", "end", "comment", "turn", "unit")} | {"end": "end (exclusive)"}
 
 
 def fits(columns: frozenset[str]) -> bool:
