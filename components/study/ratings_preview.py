@@ -126,7 +126,7 @@ def choose_items() -> tuple[ItemFile | None, bool]:
 def _size(file: FinishedRatings | ItemFile | None) -> int:
     """Number of ratings, highlights, notes and responses; a thousand characters of a text count like one of them."""
     if isinstance(file, FinishedRatings):
-        texts = sum(len(str(text)) for texts in (file.contexts, file.texts) for text in texts.values()) // 1000
+        texts = sum(len(str(text)) for text in file.texts.values()) // 1000
         return len(file.ratings) + len(file.highlights) + len(file.notes) + texts + _size(file.items)
     return file.size if file else 0
 

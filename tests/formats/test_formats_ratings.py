@@ -108,7 +108,7 @@ def test_explanation_time_position_and_repeat_come_along():
 def test_texts_in_the_table_are_kept_and_must_agree():
     header = "item_id,system,annotator,criterion,value,context,response\n"
     ratings = table(header + "1,m,w,c,4,Why?,So.\n1,m,v,c,4,Why?,So.\n")
-    assert (ratings.contexts, ratings.texts) == ({"1": "Why?"}, {("1", "m"): "So."})
+    assert ratings.texts == {("1", None): "Why?", ("1", "m"): "So."}
     assert (
         "Row 3, column 'response': the text differs"
         in messages(table(header + "1,m,w,c,4,Why?,So.\n1,m,v,c,4,Why?,Thus.\n"))[0]
@@ -258,7 +258,7 @@ def test_a_potato_project_assigns_answers_and_spans_to_responses():
     # it counts code points, and none for a line break
     assert [(m.start, m.end, m.quote) for m in ratings.highlights] == [(8, 10, "no"), (11, 13, "=1")]
     assert "1 answer(s) to questions with several labels are left out" in "".join(messages(ratings))
-    assert (ratings.contexts["k1"], ratings.texts["k1", "t5"]) == ("Why?", "x")
+    assert (ratings.texts["k1", None], ratings.texts["k1", "t5"]) == ("Why?", "x")
 
 
 def test_a_data_file_of_a_potato_project_is_read_once():
@@ -487,7 +487,7 @@ def test_label_studio_controls_belong_to_the_response_they_name():
     assert rated(ratings) == [("1", "gpt", "10", "fluency", "4"), ("1", "resp_b", "10", "ok", "Yes")]
     assert (ratings.ratings[0].seconds, ratings.ratings[0].at.year) == (4.288, 2021)
     assert ratings.texts[("1", "gpt")] == "So 💩 it is"
-    assert ratings.contexts == {"1": "💩 Why?"}
+    assert ratings.texts["1", None] == "💩 Why?"
     assert [(n.system, n.name, n.text) for n in ratings.notes] == [("resp_b", "why", "Short.")]
     span = Placing(Findings()).place(ratings.highlights[0], ratings.texts[("1", "gpt")])
     assert (span.start, span.end, span.quote) == (5, 7, "it")

@@ -23,7 +23,6 @@ from triptych.formats.ratings.model import (
     ImportedHighlight,
     ImportedNote,
     ImportedRating,
-    Key,
     RaterKind,
 )
 from triptych.formats.ratings.proposal import DECIMALS, REASONED_MISSING, judge_of, means_missing, number_in
@@ -33,6 +32,7 @@ from triptych.formats.writers.model import FinishedHighlight, FinishedRating
 from triptych.rubric.model import Criterion, HighlightLabel, Rubric
 from triptych.rubric.scales import KEY, Choice, NumberScale
 
+About = tuple[str, str | None]  # item, system (None: the context)
 Place = tuple[str, str, str, str, str | None, str]  # kind, annotator, item, repeat, system, criterion
 StoredValue = tuple[float | None, str | None, bool]  # number, option, missing
 MAX_POSITIONS = 6
@@ -253,24 +253,28 @@ class _Builder:
         self.labels = {spelled: label for label in asked.rubric.highlights for spelled in (label.title, label.key)}
         self.items_by_id = None if items is None else {item.external_id: item for item in items.items}
         self.systems: dict[str, dict[str, None]] = {}
-        contexts: dict[str, Content] = {}
-        texts: dict[tuple[str, str], Content] = {}
+        texts: dict[About, Content] = {}
         for item in (self.items_by_id or {}).values():
             self.systems[item.external_id] = dict.fromkeys(candidate.system for candidate in item.candidates)
-            contexts[item.external_id] = item.context_turns or item.context_text or ""
+            texts[item.external_id, None] = item.context_turns or item.context_text or ""
             texts |= {(item.external_id, c.system): c.turns or c.text or "" for c in item.candidates}
-        self.contexts = self._joined([*((file.name, file.contexts) for file in files), ("the items", contexts)])
         self.texts = self._joined([*((file.name, file.texts) for file in files), ("the items", texts)])
-        self.groups = self._joined([(file.name, file.item_groups) for file in files], "group")
+        groups: list[tuple[str, Mapping[About, Content]]] = [
+            (file.name, {(item, None): group for item, group in file.item_groups.items()}) for file in files
+        ]
+        self.groups = self._joined(groups, "group")
 
-    def _joined(self, of_files: Sequence[tuple[str, Mapping[Key, Content]]], noun: str = "text") -> dict[Key, Content]:
-        """Item, or item and system → its text; texts that differ between files are an error."""
-        joined: dict[Key, Content] = {}
-        places: dict[Key, str] = {}
+    def _joined(
+        self, of_files: Sequence[tuple[str, Mapping[About, Content]]], noun: str = "text"
+    ) -> dict[About, Content]:
+        """Item and system → its text; texts that differ between files are an error."""
+        joined: dict[About, Content] = {}
+        places: dict[About, str] = {}
         for name, texts in of_files:
             for key, text in texts.items():
                 if key in joined and _differ(joined[key], text):
-                    about = f"item '{key}'" if isinstance(key, str) else f"item '{key[0]}', system '{key[1]}',"
+                    item, system = key
+                    about = f"item '{item}'" if system is None else f"item '{item}', system '{system}',"
                     self.findings.error(f"{about} has another {noun} in {name} than in {places[key]}. {SAME_ID}")
                 joined[key], places[key] = text, name
         return joined
@@ -422,8 +426,7 @@ class _Builder:
             return
         if system is not None:
             work.systems.setdefault(system)
-        text = self.contexts.get(work.item) if system is None else self.texts.get((work.item, system))
-        turn, start, end, quote = self.placing.place(highlight, text)
+        turn, start, end, quote = self.placing.place(highlight, self.texts.get((work.item, system)))
         if start is None:
             shown = quote if len(quote) <= 60 else f"{quote[:60]}…"
             self.findings.warning(
@@ -502,11 +505,11 @@ class _Builder:
             self.findings.tally(UNRATED, len(self.items_by_id) - len(rated))
             return tuple(replace(item, meta=item.meta | self._group(name)) for name, item in self.items_by_id.items())
         names = dict.fromkeys(work.item for work in self.works.values())
-        return tuple(self._item(name, self.contexts.get(name, ""), row) for row, name in enumerate(names, 1))
+        return tuple(self._item(name, self.texts.get((name, None), ""), row) for row, name in enumerate(names, 1))
 
     def _group(self, item: str) -> dict[str, str]:
         """The field with an item's group, if the files have one."""
-        return {ITEM_GROUP: str(self.groups[item])} if item in self.groups else {}
+        return {ITEM_GROUP: str(self.groups[item, None])} if (item, None) in self.groups else {}
 
     def _item(self, name: str, context: Content, row: int) -> ItemDraft:
         systems = self.systems.get(name) or {UNKNOWN_SYSTEM: None}

@@ -85,7 +85,7 @@ def read_fields(fields: JsonObject, meta: JsonObject, fallback: str, row: int, i
             systems[letter], names[name] = system or name, letter
             into.text(item, systems[letter], value, row, name)
         elif simple(name) in CONTEXT_NAMES:
-            into.context(item, value, row, name)
+            into.text(item, None, value, row, name)
     if not systems and "text" in fields:
         into.text(item, UNKNOWN_SYSTEM, fields["text"], row, "text")
     return Fields(item, systems, names)

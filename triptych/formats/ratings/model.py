@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Literal, TypedDict, TypeVar, Unpack, get_args
+from typing import Literal, TypedDict, Unpack, get_args
 
 from triptych.formats.model import Findings, ItemFile, Json, JsonObject, Problem, Source, TurnDraft
 from triptych.formats.values import NumberText, UnfitValueError, as_content, kind_of
@@ -14,7 +14,6 @@ from triptych.rubric.answers import MarkUnit
 
 Content = str | tuple[TurnDraft, ...]
 RaterKind = Literal["human", "judge", "simulated"]
-Key = TypeVar("Key", str, tuple[str, str])
 
 UNKNOWN_SYSTEM = "unknown"
 MAX_RATINGS = 1_200_000  # in a file or zip
@@ -98,7 +97,8 @@ class FinishedRatings:
     """One file that was read.
 
     recognised: column or field → its role. items: items in the same archive, or the content of a file without ratings.
-    roles: column → role, where a lead may choose it. item_groups, annotator_groups: item or annotator → group.
+    texts: item and system → text of the response; system None → the item's context. roles: column → role, where a lead
+    may choose it. item_groups, annotator_groups: item or annotator → group.
     """
 
     name: str
@@ -106,8 +106,7 @@ class FinishedRatings:
     ratings: list[ImportedRating] = field(default_factory=list)
     highlights: list[ImportedHighlight] = field(default_factory=list)
     notes: list[ImportedNote] = field(default_factory=list)
-    contexts: dict[str, Content] = field(default_factory=dict)
-    texts: dict[tuple[str, str], Content] = field(default_factory=dict)
+    texts: dict[tuple[str, str | None], Content] = field(default_factory=dict)
     excluded: dict[str, str] = field(default_factory=dict)
     recognised: dict[str, str] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
@@ -219,27 +218,17 @@ class Gathering(FinishedRatings):
         if self.item_groups.setdefault(item, group) != group:
             self.findings.error(f"puts item '{item}' into a different group from an earlier row.", row, column)
 
-    def context(self, item: str, value: Json, row: int, column: str, from_cell: bool = False) -> None:
-        """The context of an item; rows must agree on it."""
-        self._keep(self.contexts, item, value, (row, column), from_cell)
-
-    def text(self, item: str, system: str, value: Json, row: int, column: str, from_cell: bool = False) -> None:
-        """The text of a candidate; rows must agree on it."""
-        self._keep(self.texts, (item, system), value, (row, column), from_cell)
-
-    def _keep(
-        self, contents: dict[Key, Content], key: Key, value: Json, place: tuple[int, str], from_cell: bool
-    ) -> None:
+    def text(self, item: str, system: str | None, value: Json, row: int, column: str, from_cell: bool = False) -> None:
+        """The text of a candidate or, without a system, the context of an item; rows must agree on it."""
         if value is None or value == "":
             return
-        row, column = place
         try:
             content = as_content(value, self.findings, from_cell)
         except UnfitValueError as error:
             self.findings.error(str(error), row, column)
             return
-        if contents.setdefault(key, content) != content:
-            about = key if isinstance(key, str) else " of ".join(reversed(key))
+        if self.texts.setdefault((item, system), content) != content:
+            about = item if system is None else f"{system} of {item}"
             self.findings.error(f"the text differs from the earlier one for '{about}'.", row, column)
 
     def listed(self, value: Json, row: int, column: str) -> list[Json]:

@@ -74,7 +74,7 @@ def _segments(record: Record, into: Gathering) -> Iterator[tuple[str, JsonObject
 
 
 def _segment(unit: Unit, annotation: JsonObject, item: JsonObject, pages: Pages, into: Gathering) -> None:
-    into.context(unit.item, item.get("src"), unit.row, "src")
+    into.text(unit.item, None, item.get("src"), unit.row, "src")
     for system, text in into.mapped(item.get("tgt"), unit.row, "tgt").items():
         into.text(unit.item, system, text, unit.row, "tgt")
     for system, answers in annotation.items():

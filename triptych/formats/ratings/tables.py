@@ -126,7 +126,7 @@ def _texts(row: int, cells: Cells, columns: Columns, item: str, into: Gathering)
         into.group_item(item, group, row, columns.by_meaning["item group"])
     if "context" in cells:
         column = columns.by_meaning["context"]
-        into.context(item, as_one_text(column, cells["context"]), row, column, from_cell=True)
+        into.text(item, None, as_one_text(column, cells["context"]), row, column, from_cell=True)
     if "response" in cells:
         system, column = _system(cells) or UNKNOWN_SYSTEM, columns.by_meaning["response"]
         into.text(item, system, cells["response"], row, column, from_cell=True)
