@@ -10,7 +10,7 @@ from triptych.people import places
 from triptych.settings import is_loopback
 from triptych.storage.models import Study
 from triptych.study.settings import settings_of
-from triptych.web.origins import configured
+from triptych.web.origins import configured, prefix_of
 
 THIS_APP = "http://localhost"
 
@@ -28,8 +28,7 @@ def app_address() -> str:
 
 def own_path(path: str) -> str:
     """The path of a file that the app serves, as this browser requests it."""
-    base = st.get_option("server.baseUrlPath").strip("/")
-    return f"/{base}/{path}" if base else f"/{path}"
+    return f"{prefix_of(st.get_option('server.baseUrlPath'))}/{path}"
 
 
 def reaches_this_computer_only() -> bool:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from triptych.web.origins import prefix_of
+
 HOST_CONFIG = "/_stcore/host-config"
 SHOWN = b'"blockErrorDialogs":false'
 BLOCKED = b'"blockErrorDialogs":true '  # as long as the original, so that Content-Length stays right
@@ -18,7 +20,7 @@ class NoErrorDialogs:
 
     def __init__(self, app: ASGIApp, base_path: str = "") -> None:
         self.app = app
-        self.path = f"/{base_path.strip('/')}{HOST_CONFIG}" if base_path.strip("/") else HOST_CONFIG
+        self.path = f"{prefix_of(base_path)}{HOST_CONFIG}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_changed(message: Message) -> None:

@@ -110,7 +110,7 @@ class Gate:
     def __init__(self, app: ASGIApp, base_path: str = "", uploads: Callable[[], Uploads] = dict) -> None:
         self.app = app
         self.held = HeldUploads(uploads)
-        self.prefix = f"/{base_path.strip('/')}" if base_path.strip("/") else ""
+        self.prefix = origins.prefix_of(base_path)
         self.health = HEALTH | {f"{self.prefix}{path}" for path in HEALTH}
         self.open_sockets: Counter[str] = Counter()
         self.turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # by address

@@ -14,7 +14,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from triptych.web.origins import configured
+from triptych.web.origins import configured, prefix_of
 
 INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 SAME_SITE = re.compile(r"; *(SameSite=[a-z]+|Secure)(?=;|$)", re.IGNORECASE)
@@ -73,8 +73,7 @@ class SecurityHeaders:
 
     def __init__(self, app: ASGIApp, index: Path, base_path: str = "") -> None:
         self.app = app
-        prefix = f"/{base_path.strip('/')}" if base_path.strip("/") else ""
-        self.closed = tuple(f"{prefix}{path}" for path in CLOSED)
+        self.closed = tuple(f"{prefix_of(base_path)}{path}" for path in CLOSED)
         self.scripts = inline_hashes(index.read_text(encoding="utf-8"))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -123,6 +123,12 @@ def _host_of(origin: str) -> str:
     return authority.host if authority else ""
 
 
+def prefix_of(base_path: str | None) -> str:
+    """What the addresses of the app's pages begin with, given Streamlit's server.baseUrlPath: "" or "/path"."""
+    path = (base_path or "").strip("/")
+    return f"/{path}" if path else ""
+
+
 def authority_of(text: str) -> Authority | None:
     """Host and port of a Host header, or of an origin without its scheme; None if it is neither."""
     match = AUTHORITY.fullmatch(text.lower())

@@ -14,6 +14,7 @@ from triptych.web.assets import ASSET_ROUTES
 from triptych.web.export import EXPORT_ROUTES
 from triptych.web.health import HEALTH_ROUTES
 from triptych.web.metrics import METRICS_ROUTES
+from triptych.web.origins import prefix_of
 from triptych.web.personal import PERSONAL_ROUTES
 from triptych.web.rubrics import RUBRIC_ROUTES
 from triptych.web.session import SESSION_ROUTES
@@ -35,7 +36,7 @@ ROUTES = [
 
 def below(base_path: str) -> list[Route]:
     """All routes below Streamlit's server.baseUrlPath; routes for machines are also at the root."""
-    prefix = f"/{base_path.strip('/')}" if base_path.strip("/") else ""
+    prefix = prefix_of(base_path)
     routes = [Route(f"{prefix}{route.path}", route.endpoint, methods=route.methods) for route in ROUTES]
     return [*routes, *HEALTH_ROUTES, *METRICS_ROUTES] if prefix else ROUTES
 

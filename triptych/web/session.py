@@ -30,6 +30,7 @@ from triptych.storage import database, schema
 from triptych.storage.database import reading, writing
 from triptych.study.persons import Who
 from triptych.web import budgets
+from triptych.web.origins import prefix_of
 
 COOKIE = "triptych_session"
 BROWSER_COOKIE = "triptych_browser"
@@ -59,7 +60,7 @@ def web_engine() -> Engine:
 
 def serve_below(base_path: str | None) -> None:
     """Set the path of the cookies from now on: Streamlit's server.baseUrlPath."""
-    _place["path"] = f"/{(base_path or '').strip('/')}"
+    _place["path"] = prefix_of(base_path) or "/"
 
 
 def cookie_name(name: str, https: bool) -> str:

@@ -27,7 +27,7 @@ from triptych.storage.database import reading, writing
 from triptych.storage.unavailable import DatabaseUnavailable, explained
 from triptych.storage.wiping import Wiped
 from triptych.web import budgets, metrics
-from triptych.web.origins import configured
+from triptych.web.origins import configured, prefix_of
 from triptych.web.session import serve_below, web_engine
 
 # settings of Streamlit that a command or the environment may change
@@ -205,7 +205,7 @@ def address(option: Callable[[str], Any]) -> str:
     `option` returns Streamlit's setting of a name. Raises UnsafeSettings.
     """
     origins = configured().origins
-    return f"{origins[0]}{_below(option)}" if origins else local_address(option)
+    return f"{origins[0]}{prefix_of(option('server.baseUrlPath'))}" if origins else local_address(option)
 
 
 def local_address(option: Callable[[str], Any]) -> str:
@@ -213,12 +213,7 @@ def local_address(option: Callable[[str], Any]) -> str:
     bound = option("server.address")
     host_name = "127.0.0.1" if bound in EVERYWHERE else bound
     scheme = "https" if option("server.sslCertFile") else "http"
-    return f"{scheme}://{host_name}:{option('server.port')}{_below(option)}"
-
-
-def _below(option: Callable[[str], Any]) -> str:
-    path = (option("server.baseUrlPath") or "").strip("/")
-    return f"/{path}" if path else ""
+    return f"{scheme}://{host_name}:{option('server.port')}{prefix_of(option('server.baseUrlPath'))}"
 
 
 def announce(address: str, bound: str | None) -> None:
