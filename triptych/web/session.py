@@ -209,14 +209,10 @@ def _set(answer: JSONResponse, name: str, value: str, seconds: int, https: bool)
     answer.set_cookie(name, value, max_age=seconds, httponly=True, samesite="lax", secure=https, path=path)
 
 
-async def sign_out(request: Request) -> JSONResponse:
+def sign_out(request: Request) -> JSONResponse:
     """Revoke the login and remove the cookie."""
     if not is_our_own(request):
         return _answer(403, _("This request does not come from a Triptych page."))
-    return await run_in_threadpool(_sign_out, request)
-
-
-def _sign_out(request: Request) -> JSONResponse:
     who = current_login(request)
     if who is not None:
         with writing(web_engine()) as session:
