@@ -65,7 +65,7 @@ def load(
     session: Session, study: Study, only: Collection[int] | None, purpose: Purpose = Purpose.main
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Work and ratings of the assignments of one purpose; only: numbers of assignments, None for all."""
-    work = _typed(_stored_rows(session, _limited(_work_of(study, purpose), only)), [*WORK, PLACED])
+    work = _typed(_stored_rows(session, _limited(_work_of(study, purpose), only)))
     rated = (Assignment.study_id == study.id, Assignment.purpose == purpose, Assignment.state.in_(RATED))
     answers = _arrays(session, _limited(_answers_of(*rated), only), ANSWERS)
     places = _arrays(session, _limited(_places_of(*rated), only), PLACES)
@@ -150,20 +150,13 @@ def _stored_rows(session: Session, statement: Select[*tuple[Any, ...]]) -> Seque
         return result.cursor.fetchall() if result.cursor else ()
 
 
-def _typed(rows: Sequence[Any], names: list[str]) -> pd.DataFrame:
-    """Rows as a frame whose column types do not depend on the values, so that an empty frame has the same types."""
+def _typed(rows: Sequence[Any]) -> pd.DataFrame:
+    """Work as a frame whose column types do not depend on the values, so that an empty frame has the same types."""
+    labels = [name for name in WORK if name in LABELS]
     kinds = {"assignment": "int64", "excluded": "bool", PLACED: "bool", "active_seconds": "float64"}
-    columns = dict(zip(names, zip(*rows, strict=True), strict=True)) if rows else dict.fromkeys(names, ())
-    typed = {}
-    for name in names:
-        if name in LABELS:
-            typed[name] = pd.Series(columns[name], dtype="str").astype("category")
-        elif name in TIMES:
-            times = pd.to_datetime(list(columns[name]), utc=True, format="ISO8601")
-            typed[name] = pd.Series(times.as_unit("us"))
-        else:
-            typed[name] = pd.Series(columns[name], dtype=kinds[name])
-    return pd.DataFrame(typed)
+    work = pd.DataFrame(rows, columns=[*WORK, PLACED]).astype(kinds | dict.fromkeys(labels, "str"))
+    times = {name: pd.to_datetime(work[name], utc=True, format="ISO8601").dt.as_unit("us") for name in TIMES}
+    return work.astype(dict.fromkeys(labels, "category")).assign(**times)
 
 
 def _limited(statement: Select[*tuple[Any, ...]], only: Collection[int] | None) -> Select[*tuple[Any, ...]]:
