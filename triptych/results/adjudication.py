@@ -7,7 +7,6 @@ exported under that purpose and excluded from all statistics, which are about in
 
 from __future__ import annotations
 
-import random
 import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from sqlalchemy import ColumnElement, Select, and_, delete, select, update
 from sqlmodel import Session
 
 from triptych import clock
+from triptych.annotate import reservations
 from triptych.annotate.logged import LoggedAnnotation
 from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
 from triptych.results.criterion import criterion_ratings
@@ -318,30 +318,10 @@ def _assignment_of(session: Session, item: Item) -> Assignment | None:
 
 
 def _made(session: Session, study: Study, item: Item, who: Who) -> Assignment:
-    """The item's adjudication assignment, with its candidates in an order drawn for it, which reveals no system."""
-    now = clock.now()
-    made = Assignment(
-        token=secrets.token_urlsafe(12),
-        study_id=study.id,
-        item_id=item.id,
-        person_id=who.person_id,
-        purpose=Purpose.adjudication,
-        state=AssignmentState.withdrawn,
-        reserved_at=now,
-        expires_at=now,
-        design_hash=study.design_hash,
-    )
-    session.add(made)
-    session.flush()
-    order = list(session.scalars(select(Candidate.id).where(Candidate.item_id == item.id).order_by(Candidate.id)))
-    random.Random(f"{study.seed}|final|{item.id}").shuffle(order)  # noqa: S311 (an order, no secret)
-    session.add_all(
-        Slot(assignment_id=made.id, position=n, candidate_id=candidate) for n, candidate in enumerate(order)
-    )
-    session.flush()
-    new = {"item": item.id, "order": order, "purpose": Purpose.adjudication}
-    events.record(session, study.id, EventKind.reserved, who.pseudonym, assignment_id=made.id, new=new)
-    return made
+    """The item's adjudication assignment, which nobody has yet."""
+    taken_back = {"state": AssignmentState.withdrawn}
+    made = reservations.reserve(session, study, who, item.id, Purpose.adjudication, (), **taken_back)
+    return session.get_one(Assignment, made.id)
 
 
 def _hand_over(session: Session, assignment: Assignment, person_id: int, *, order_known: bool) -> None:
