@@ -30,7 +30,7 @@ def exclude(session: Session, study: Study, pseudonym: str, reason: str, actor: 
 
     Raises NotFound, NotAllowed without a reason or for somebody erased, Conflict if they are excluded already.
     """
-    neat = _read_reason(reason)
+    neat = read_reason(reason)
     membership, person = roster.find(session, study, pseudonym)
     refuse_erased(session, study.id, [pseudonym])
     if membership.excluded_at is not None:
@@ -48,7 +48,7 @@ def reinstate(session: Session, study: Study, pseudonym: str, reason: str, actor
 
     Raises NotFound, NotAllowed without a reason or for somebody erased, Conflict if they are not excluded.
     """
-    neat = _read_reason(reason)
+    neat = read_reason(reason)
     membership, person = roster.find(session, study, pseudonym)
     refuse_erased(session, study.id, [pseudonym])
     if membership.excluded_at is None:
@@ -69,7 +69,7 @@ def let_in(session: Session, study: Study, pseudonym: str, reason: str, actor: s
 
     Raises NotFound, NotAllowed without a reason, Conflict for somebody who was not turned away or has withdrawn.
     """
-    neat = _read_reason(reason)
+    neat = read_reason(reason)
     membership, _ = roster.find(session, study, pseudonym)
     turned_away_as = membership.turned_away_as
     if turned_away_as is None or membership.withdrawn_at is not None:
@@ -81,11 +81,12 @@ def let_in(session: Session, study: Study, pseudonym: str, reason: str, actor: s
     events.record(session, study.id, kind, actor, subject=pseudonym, new={"reason": neat})
 
 
-def _read_reason(reason: str) -> str:
+def read_reason(reason: str, shown_in: str = "every report") -> str:
+    """The reason, stripped; shown_in: where readers find it besides the log. Raises NotAllowed."""
     neat = reason.strip()
     if not neat or len(neat) > LONGEST_REASON:
         raise NotAllowed(
-            f"Give a reason, in 1 to {LONGEST_REASON} characters: it appears in the log and in every report."
+            f"Give a reason, in 1 to {LONGEST_REASON} characters: it appears in the log and in {shown_in}."
         )
     return neat
 

@@ -20,8 +20,9 @@ from sqlmodel import Session
 
 from triptych import clock
 from triptych.annotate import reservations
+from triptych.annotate.exclusions import read_reason
 from triptych.annotate.logged import LoggedAnnotation
-from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
+from triptych.errors import Conflict, InvalidAnnotation, NotFound, StudyNotOpen
 from triptych.results.criterion import criterion_ratings
 from triptych.results.frame.counted import counting
 from triptych.results.frame.model import Counted, Frame
@@ -57,7 +58,6 @@ from triptych.study.lifecycle import CriterionRow
 from triptych.study.persons import Who
 
 ABOUT_ITEM = 0
-LONGEST_REASON = 500
 CHANGED = "Nothing was stored: {who} changed the final values of {item} after your page showed them. Look again."
 # states in which a final value is recorded or asked for; if it is taken back or skipped, the item is open again
 STANDING = (AssignmentState.submitted, AssignmentState.reserved, AssignmentState.expired)
@@ -106,7 +106,7 @@ def record(
     """
     study = _locked(session, study, item)
     _refuse_unseen(session, study, item, seen)
-    neat, item_row = _read_reason(reason), _item(session, study, item)
+    neat, item_row = read_reason(reason, "exports"), _item(session, study, item)
     assignment = _assignment_of(session, item_row) or _made(session, study, item_row, who)
     decided = assignment.state == AssignmentState.submitted
     old = _logged_decision(session, assignment) if decided else None
@@ -154,7 +154,7 @@ def take_back(session: Session, study: Study, item: str, reason: str, who: Who, 
     """
     study = _locked(session, study, item)
     _refuse_unseen(session, study, item, seen)
-    neat, assignment = _read_reason(reason), _assignment_of(session, _item(session, study, item))
+    neat, assignment = read_reason(reason, "exports"), _assignment_of(session, _item(session, study, item))
     if assignment is None or assignment.state not in STANDING:
         raise Conflict("This item has no final value.")
     old = _logged_decision(session, assignment)
@@ -253,13 +253,6 @@ def _missing_options(frame: Frame) -> set[tuple[str, float | str]]:
 def adjudicators(session: Session, study: Study, item: str) -> list[str]:
     """Annotators who can be asked for a final value of the item: those who have not seen it."""
     return [person.pseudonym for person in session.scalars(_strangers(study, item).order_by(Person.pseudonym))]
-
-
-def _read_reason(reason: str) -> str:
-    neat = reason.strip()
-    if not neat or len(neat) > LONGEST_REASON:
-        raise NotAllowed(f"Give a reason, in 1 to {LONGEST_REASON} characters: it appears in the log and in exports.")
-    return neat
 
 
 def _refuse_unseen(session: Session, study: Study, item: str, seen: FinalValue | None) -> None:
