@@ -25,6 +25,7 @@ from triptych.annotate.logged import LoggedAnnotation
 from triptych.errors import Conflict, InvalidAnnotation, NotFound, StudyNotOpen
 from triptych.results.criterion import criterion_ratings
 from triptych.results.frame.counted import counting
+from triptych.results.frame.highlights import main_item
 from triptych.results.frame.model import Counted, Frame
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.model import Criterion
@@ -106,7 +107,7 @@ def record(
     """
     study = _locked(session, study, item)
     _refuse_unseen(session, study, item, seen)
-    neat, item_row = read_reason(reason, "exports"), _item(session, study, item)
+    neat, item_row = read_reason(reason, "exports"), main_item(session, study, item)
     assignment = _assignment_of(session, item_row) or _made(session, study, item_row, who)
     decided = assignment.state == AssignmentState.submitted
     old = _logged_decision(session, assignment) if decided else None
@@ -129,7 +130,7 @@ def ask(session: Session, study: Study, item: str, pseudonym: str, who: Who) -> 
     study = _locked(session, study, item)
     if study.state not in (StudyState.open, StudyState.paused):
         raise StudyNotOpen("The study is not open, so no items are assigned. Open it, or decide yourself.")
-    item_row = _item(session, study, item)
+    item_row = main_item(session, study, item)
     before = _assignment_of(session, item_row)
     if before is not None and before.state in STANDING:
         raise Conflict("This item already has a final value, or someone was asked for it. Withdraw that first.")
@@ -154,7 +155,7 @@ def take_back(session: Session, study: Study, item: str, reason: str, who: Who, 
     """
     study = _locked(session, study, item)
     _refuse_unseen(session, study, item, seen)
-    neat, assignment = read_reason(reason, "exports"), _assignment_of(session, _item(session, study, item))
+    neat, assignment = read_reason(reason, "exports"), _assignment_of(session, main_item(session, study, item))
     if assignment is None or assignment.state not in STANDING:
         raise Conflict("This item has no final value.")
     old = _logged_decision(session, assignment)
@@ -272,14 +273,6 @@ def _locked(session: Session, study: Study, item: str) -> Study:
     work = select(Assignment.id).join(Item, Item.id == Assignment.item_id).where(of_item).order_by(Assignment.id)
     session.execute(work.with_for_update(of=Assignment, key_share=True))
     return lifecycle.lock(session, study.id)
-
-
-def _item(session: Session, study: Study, item: str) -> Item:
-    main = select(Item).where(Item.study_id == study.id, Item.external_id == item, Item.purpose == Purpose.main)
-    row = session.scalars(main).first()
-    if row is None:
-        raise NotFound(f"The study has no item {item!r}.")
-    return row
 
 
 def _strangers(study: Study, item: str) -> Select[Any]:

@@ -18,7 +18,7 @@ from triptych.results import adjudication
 from triptych.results.adjudication import ABOUT_ITEM, FinalValue
 from triptych.results.disagreement import Disagreement
 from triptych.results.frame.counted import counted_ratings, people_counted
-from triptych.results.frame.highlights import HighlightedCandidate, HighlightedItem, highlights_of_item
+from triptych.results.frame.highlights import HighlightedCandidate, HighlightedItem, highlights_of_item, main_item
 from triptych.results.frame.loading import GIVEN_STATE, membership_of
 from triptych.results.frame.model import Counted, Frame
 from triptych.rubric.model import Criterion, Rubric
@@ -142,7 +142,8 @@ def lines(session: Session, study: Study, disagreement: Disagreement, counted: C
     finals = adjudication.final_values(session, study)
     counts, notes = _counts(session, study, counted)
     commented = _commented(session, study)
-    main = select(Item.external_id, Item.retired, Item.retired_reason).where(*_main(study)).order_by(Item.id)
+    main = select(Item.external_id, Item.retired, Item.retired_reason).order_by(Item.id)
+    main = main.where(Item.study_id == study.id, Item.purpose == Purpose.main)
     every = [
         ReviewLine(
             item=item,
@@ -166,10 +167,6 @@ def _commented(session: Session, study: Study) -> dict[str, str]:
     for thread in comments.threads(session, study):
         waiting[thread.item] = thread.is_waiting or waiting.get(thread.item, False)
     return {item: "asked" if waits else "answered" for item, waits in waiting.items()}
-
-
-def _main(study: Study) -> tuple[Any, ...]:
-    return Item.study_id == study.id, Item.purpose == Purpose.main
 
 
 def _counts(session: Session, study: Study, counted: Counted) -> tuple[Counter[tuple[str, str]], Counter[str]]:
@@ -204,19 +201,16 @@ def _work(study: Study, counted: Counted, *columns: Any) -> Any:
 def look(session: Session, study: Study, frame: Frame, item: str, counted: Counted) -> Look:
     """One item. Raises NotFound."""
     texts = highlights_of_item(session, study, item, counted)
-    result = session.execute(
-        select(Item.id, Item.retired, Item.retired_reason).where(*_main(study), Item.external_id == item)
-    )
-    item_id, retired, reason = result.one()
+    row = main_item(session, study, item)
     final = adjudication.final_values(session, study, item).get(item)
     codes = select(System.blind_code).join(Candidate, Candidate.system_id == System.id)
-    by_code = sorted(session.scalars(codes.where(Candidate.item_id == item_id)))
-    here = _numbered(by_code, f"{study.seed}|look|{item_id}")
+    by_code = sorted(session.scalars(codes.where(Candidate.item_id == row.id)))
+    here = _numbered(by_code, f"{study.seed}|look|{row.id}")
     rows = counted_ratings(frame, counted_all(counted))
     rows = rows[rows["item"] == item].sort_values("annotator")
     return Look(
         texts=_renamed(texts, dict(zip(by_code, texts.candidates, strict=True)), here),
-        retired=(reason or "no reason given") if retired else None,
+        retired=(row.retired_reason or "no reason given") if row.retired else None,
         ratings=_table(frame, rows, here, final),
         explained=tuple(_explained(frame, rows, here)),
         remarks=tuple(_remarks(session, study, frame.rubric, item, counted, here)),

@@ -77,6 +77,15 @@ class HighlightedItem:
     unaligned: int
 
 
+def main_item(session: Session, study: Study, external_id: str) -> Item:
+    """An item to rate, also if it was retired. Raises NotFound."""
+    main = select(Item).where(Item.study_id == study.id, Item.external_id == external_id, Item.purpose == Purpose.main)
+    item = session.scalars(main).first()
+    if item is None:
+        raise NotFound(f"The study has no item {external_id!r}.")
+    return item
+
+
 def highlight_counts(session: Session, study: Study, counted: Counted) -> dict[str, int]:
     """Item → number of its highlights, most highlighted first."""
     statement = (
@@ -110,12 +119,7 @@ def highlights_of(study: Study, *columns: Any) -> Select[Any]:
 
 def highlights_of_item(session: Session, study: Study, external_id: str, counted: Counted) -> HighlightedItem:
     """An item's texts, each with the highlights of all counted annotators. Raises NotFound."""
-    statement = select(Item).where(
-        Item.study_id == study.id, Item.external_id == external_id, Item.purpose == Purpose.main
-    )
-    item = session.scalars(statement).first()
-    if item is None:
-        raise NotFound(f"The study has no item {external_id!r}.")
+    item = main_item(session, study, external_id)
     spans: Spans = defaultdict(list)
     unaligned = 0
     marks = highlights_of(study, Candidate.id, Person.pseudonym, Highlight).where(Item.id == item.id)
