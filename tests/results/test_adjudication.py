@@ -10,7 +10,7 @@ from helpers.studies import SMALL_RUBRIC, full_answers, sure
 from sqlalchemy import func, select, text
 
 from triptych import clock
-from triptych.annotate import assignments, exclusions
+from triptych.annotate import assignments, entry_test, exclusions
 from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
 from triptych.operations import verify
 from triptych.people import accounts, roster
@@ -220,8 +220,8 @@ def test_nobody_is_asked_who_would_never_get_the_item(sqlite_engine, make_study)
         study, lead, (first, turned, free) = make_study(session, items=1, annotators=3)
         item = "item-1"
         submit(session, study, first)
-        row = select(Membership).where(Membership.person_id == turned.person_id)
-        session.scalars(row).one().turned_away_at = clock.now()
+        membership = session.scalars(select(Membership).where(Membership.person_id == turned.person_id)).one()
+        membership.turned_away_at, membership.turned_away_as = clock.now(), entry_test.FAILED
     with writing(sqlite_engine) as session:
         assert adjudication.adjudicators(session, study, item) == [free.pseudonym]
         with pytest.raises(NotFound):

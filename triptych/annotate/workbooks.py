@@ -136,9 +136,8 @@ def listed(session: Session, study: Study) -> list[WorkbookLine]:
 def eligible(session: Session, study: Study) -> list[str]:
     """Pseudonyms of the annotators who may get a workbook."""
     query = select(Person.pseudonym).join(Membership, Membership.person_id == Person.id)
-    here = (Membership.study_id == study.id) & (Membership.role == Role.annotator) & (Person.kind == Kind.human)
-    barred = (Membership.excluded_at, Membership.withdrawn_at, Membership.turned_away_at, Person.disabled_at)
-    return list(session.scalars(query.where(here, *(at.is_(None) for at in barred)).order_by(Person.pseudonym)))
+    able = query.where(members.takes_part(study), Person.kind == Kind.human)
+    return list(session.scalars(able.order_by(Person.pseudonym)))
 
 
 def make_for_new(session: Session, study: Study, name: str, count: int, actor: str) -> WorkbookLine:

@@ -19,6 +19,7 @@ from triptych.storage.models import (
     AssignmentState,
     Item,
     Membership,
+    Person,
     PlannedItem,
     Purpose,
     Role,
@@ -55,6 +56,18 @@ class AnnotatorMembership:
     def has_left(self) -> bool:
         """Whether nothing more of theirs is stored: they were excluded or turned away, or withdrew."""
         return bool(self.excluded_at or self.withdrawn_at or self.turned_away_as)
+
+
+def takes_part(study: Study) -> ColumnElement[bool]:
+    """Condition on Membership and Person: annotators who have not failed, left, or been excluded."""
+    return (
+        (Membership.study_id == study.id)
+        & (Membership.role == Role.annotator)
+        & Membership.turned_away_as.is_(None)
+        & Membership.withdrawn_at.is_(None)
+        & Membership.excluded_at.is_(None)
+        & Person.disabled_at.is_(None)
+    )
 
 
 def locked_membership(session: Session, study_id: int, who: Who) -> AnnotatorMembership:

@@ -20,6 +20,7 @@ from sqlmodel import Session
 from triptych import clock, settings
 from triptych.errors import NotAllowed, StudyFull
 from triptych.languages.language import _
+from triptych.people.membership import takes_part
 from triptych.storage.models import (
     Assignment,
     EntryAttempt,
@@ -54,18 +55,6 @@ def people_with_a_place(session: Session, study: Study) -> int:
     return session.execute(query.where(_holds_a_place(study))).scalar_one()
 
 
-def _takes_part(study: Study) -> ColumnElement[bool]:
-    """Annotators who have not failed, left, or been excluded."""
-    return (
-        (Membership.study_id == study.id)
-        & (Membership.role == Role.annotator)
-        & Membership.turned_away_as.is_(None)
-        & Membership.withdrawn_at.is_(None)
-        & Membership.excluded_at.is_(None)
-        & Person.disabled_at.is_(None)
-    )
-
-
 def _holds_a_place(study: Study) -> ColumnElement[bool]:
     oldest = clock.now() - timedelta(minutes=settings_of(study).panel.free_after_minutes)
     own = (Assignment.study_id == study.id) & (Assignment.person_id == Membership.person_id)
@@ -75,7 +64,7 @@ def _holds_a_place(study: Study) -> ColumnElement[bool]:
     begun = exists().where(TestAnswer.attempt_id == EntryAttempt.id)
     in_test = EntryAttempt.finished_at.is_not(None) | (EntryAttempt.started_at > oldest) | begun
     tested = exists().where(EntryAttempt.membership_id == Membership.id, in_test)
-    return _takes_part(study) & ((Membership.joined_at > oldest) | answered | tested)
+    return takes_part(study) & ((Membership.joined_at > oldest) | answered | tested)
 
 
 def refuse_if_full(session: Session, study: Study, person_id: int | None) -> None:
@@ -84,7 +73,7 @@ def refuse_if_full(session: Session, study: Study, person_id: int | None) -> Non
     People who failed or left are not refused: they return for their code.
     """
     own = (Membership.study_id == study.id) & (Membership.role == Role.annotator) & (Membership.person_id == person_id)
-    parts = select(_takes_part(study), _holds_a_place(study)).select_from(Membership).join(Person).where(own)
+    parts = select(takes_part(study), _holds_a_place(study)).select_from(Membership).join(Person).where(own)
     part = session.execute(parts).first()
     if part is not None and (part[1] or not part[0]):
         return

@@ -23,6 +23,7 @@ from triptych.annotate import reservations
 from triptych.annotate.exclusions import read_reason
 from triptych.annotate.logged import LoggedAnnotation
 from triptych.errors import Conflict, InvalidAnnotation, NotFound, StudyNotOpen
+from triptych.people.membership import takes_part
 from triptych.results.criterion import criterion_ratings
 from triptych.results.frame.counted import counting
 from triptych.results.frame.highlights import main_item
@@ -47,7 +48,6 @@ from triptych.storage.models import (
     Person,
     Purpose,
     Rating,
-    Role,
     Slot,
     StoredCriterion,
     Study,
@@ -286,9 +286,7 @@ def _strangers(study: Study, item: str) -> Select[Any]:
     return (
         select(Person)
         .join(Membership, Membership.person_id == Person.id)
-        .where(Membership.study_id == study.id, Membership.role == Role.annotator, Person.kind == Kind.human)
-        .where(Membership.excluded_at.is_(None), Membership.withdrawn_at.is_(None))
-        .where(Membership.turned_away_at.is_(None), Person.disabled_at.is_(None), Person.id.not_in(met))
+        .where(takes_part(study), Person.kind == Kind.human, Person.id.not_in(met))
     )
 
 

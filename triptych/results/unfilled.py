@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, exists, func, select
+from sqlalchemy import Select, func, select
 from sqlmodel import Session
 
+from triptych.people.membership import takes_part
 from triptych.results.verdicts import MAX_LISTED
 from triptych.stats.numbers import counted, first_words
 from triptych.storage.models import (
@@ -26,8 +27,6 @@ from triptych.storage.models import (
     StudyState,
 )
 from triptych.study.settings import settings_of
-
-IS_HUMAN = exists().where(Person.id == Membership.person_id, Person.kind == Kind.human)
 
 
 @dataclass(frozen=True)
@@ -62,10 +61,11 @@ def unfilled(session: Session, study: Study) -> Unfilled | None:
     """The places of an open study that no present annotator can fill; None if there are none."""
     if study.state != StudyState.open:
         return None
-    of_study = (Membership.study_id == study.id, Membership.role == Role.annotator)
-    if session.scalars(select(Membership.id).where(*of_study, IS_HUMAN).limit(1)).first() is None:
+    annotators = select(Membership.id).join(Person, Person.id == Membership.person_id)
+    annotators = annotators.where(Membership.study_id == study.id, Membership.role == Role.annotator)
+    if session.scalars(annotators.where(Person.kind == Kind.human).limit(1)).first() is None:
         return None
-    able = {*session.scalars(select(Membership.person_id).where(*_may_work(study)))}
+    able = {*session.scalars(_may_work(study))}
     free = (Item.study_id == study.id, Item.purpose == Purpose.main, ~Item.retired, Item.taken < Item.raters)
     query = select(Item.id, Item.external_id, Item.raters - Item.taken).where(*free).order_by(Item.id)
     items = session.execute(query).all()
@@ -93,23 +93,17 @@ def _fillable(session: Session, study: Study, able: set[int], items: Sequence[in
     return {item for item in items if people[item] < len(able)}
 
 
-def _may_work(study: Study) -> tuple[ColumnElement[bool], ...]:
-    """Condition on Membership: annotators of the study who may still be given items."""
-    conditions: list[ColumnElement[bool]] = [
-        Membership.study_id == study.id,
-        Membership.role == Role.annotator,
-        Membership.excluded_at.is_(None),
-        Membership.withdrawn_at.is_(None),
-        Membership.turned_away_as.is_(None),
-        IS_HUMAN.where(Person.disabled_at.is_(None)),
-    ]
+def _may_work(study: Study) -> Select[int]:
+    """The annotators of the study who may still be given items."""
+    able = select(Person.id).join(Membership, Membership.person_id == Person.id)
+    able = able.where(takes_part(study), Person.kind == Kind.human)
     limit = settings_of(study).items_per_annotator
-    if limit is not None:
-        done = select(func.count()).where(
-            Assignment.study_id == study.id,
-            Assignment.person_id == Membership.person_id,
-            Assignment.purpose == Purpose.main,
-            Assignment.state.in_(FINISHED),
-        )
-        conditions.append(done.correlate(Membership).scalar_subquery() < limit)
-    return tuple(conditions)
+    if limit is None:
+        return able
+    done = select(func.count()).where(
+        Assignment.study_id == study.id,
+        Assignment.person_id == Person.id,
+        Assignment.purpose == Purpose.main,
+        Assignment.state.in_(FINISHED),
+    )
+    return able.where(done.correlate(Person).scalar_subquery() < limit)
