@@ -158,7 +158,7 @@ export function createControls({
     if (!question) return;
     const ask = closest(target, ".tw-ask");
     if (target.type === "checkbox") {
-      if (ask) rating.setReasons(question, ask);
+      if (ask) rating.toggleReason(question, target.value);
       else rating.pickBest(question, target);
     } else if (target.type === "radio") {
       rating.rate(question, question.criterion.scale.kind === "choice" ? target.value : Number(target.value));

@@ -160,9 +160,13 @@ export function createKeyboard({
   /** @param {number} digit */
   function answer(digit) {
     const question = moves.currentQuestion();
-    if (!question || item().readOnly || item().answers.isSetAside(question.slot)) return;
+    const { answers, readOnly } = item();
+    if (!question || readOnly || answers.isSetAside(question.slot)) return;
     const { scale } = question.criterion;
-    if (moves.isAskedWhy(question)) return rating.toggleReason(question, digit);
+    if (moves.isAskedWhy(question)) {
+      const reason = answers.asked(question.slot, question.criterion)?.reasons[digit - 1];
+      return reason && rating.toggleReason(question, reason.key);
+    }
     if (scale.kind === "best") return rating.toggleBest(question, digit);
     const value = isSlider(scale) ? undefined : valueOfDigit(scale, digit);
     if (value === undefined) return;

@@ -1,6 +1,5 @@
 // Turns the use of controls into answers, which can be undone.
 
-import { inputs } from "./dom.js";
 import { _ } from "./language.js";
 
 /** @import { Item } from "./item.js" */
@@ -59,24 +58,14 @@ export function createRating({ item, toast, announce, goTo, syncAll, isBusy }) {
       else toggleLetter(question, input.value);
     },
 
-    /** @param {Question} question @param {HTMLElement} box */
-    setReasons(question, box) {
-      const reasons = inputs(box, "input:checked").map(({ value }) => value);
-      const name = _("reasons for {question}", { question: item().nameOf(question) });
-      item().answers.setReasons(question.slot, question.criterion.key, valueOf(question), reasons, name);
-    },
-
-    /** Ticks or unticks the reason at this place. @param {Question} question @param {number} digit */
-    toggleReason(question, digit) {
-      const { answers } = item();
-      const { slot, criterion } = question;
+    /** Ticks or unticks a reason. @param {Question} question @param {string} reason */
+    toggleReason(question, reason) {
+      const { answers, nameOf } = item();
+      const { slot, criterion: { key } } = question;
       const value = valueOf(question);
-      const reason = answers.asked(slot, criterion)?.reasons[digit - 1]?.key;
-      if (!reason) return;
-      const { reasons } = answers.explanation(slot, criterion.key, value);
-      const next = reasons.includes(reason) ? reasons.filter((key) => key !== reason) : [...reasons, reason];
-      answers.setReasons(slot, criterion.key, value, next, _("reasons for {question}", { question: item().nameOf(question) }));
-      syncAll();
+      const { reasons } = answers.explanation(slot, key, value);
+      const next = reasons.includes(reason) ? reasons.filter((other) => other !== reason) : [...reasons, reason];
+      answers.setReasons(slot, key, value, next, _("reasons for {question}", { question: nameOf(question) }));
     },
 
     /** @param {Question} question @param {string} text */
