@@ -188,7 +188,9 @@ export function createHighlighter({ root, item, announce, refocus }) {
     if (place) document.getSelection()?.collapse(place.node, place.offset);
   }
 
-  function showArmed() {
+  /** @param {string | null} key of the label for the next selection */
+  function arm(key) {
+    armed = key;
     for (const chip of all(root, ".tw-tools [data-tw-label]")) {
       chip.setAttribute("aria-pressed", String(chip.dataset.twLabel === armed));
     }
@@ -313,23 +315,20 @@ export function createHighlighter({ root, item, announce, refocus }) {
       forget();
       popover.hidden = true;
       popover.replaceChildren();
-      armed = null;
-      showArmed();
+      arm(null);
     },
 
     /** Labels the selection; without one, sets or clears the label for the next selection. @param {string} key */
     choose(key) {
       if (selection() ?? saved) return apply(key);
-      armed = armed === key ? null : key;
-      showArmed();
+      arm(armed === key ? null : key);
       announce(armed ? _("{label}: select text to mark it", { label: titleOf(key) }) : _("Marking is off"));
     },
 
     /** Clears the label for the next selection; returns whether there was one. */
     disarm() {
       if (!armed) return false;
-      armed = null;
-      showArmed();
+      arm(null);
       announce(_("Marking is off"));
       return true;
     },
