@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -62,24 +62,6 @@ class Overview:
     annotators: tuple[AnnotatorProgress, ...]
 
 
-@dataclass(frozen=True)
-class _Tally:
-    """Counts of annotations. seconds: known active time of all; timed: those with such a time that were not skipped."""
-
-    done: int = 0
-    skipped: int = 0
-    ignored: int = 0
-    surplus: int = 0
-    timed: int = 0
-    seconds: float = 0.0
-    last_at: datetime | None = None
-
-    def minutes_left(self, places: int) -> int | None:
-        if not places:
-            return 0
-        return round(places * self.seconds / self.timed / 60) if self.timed >= 3 else None
-
-
 def overview(session: Session, study: Study, counted: Counted) -> Overview:
     """Progress of each annotator and overall; of the filters, only those about people apply.
 
@@ -96,20 +78,29 @@ def overview(session: Session, study: Study, counted: Counted) -> Overview:
     is_filled = rows["in_place"].to_numpy() & (asked[items] >= 0)
     filled, per_item = rows[is_filled], np.bincount(items[is_filled], minlength=len(asked))
     left = max(expected - len(filled), 0)
-    overall = _tallies(rows, np.zeros(len(rows))).get(0, _Tally())
+    states = _counts(rows["state"])
     return Overview(
         done=len(filled),
         expected=expected,
         items=len(raters),
         items_complete=int(np.count_nonzero((per_item > 0) & (per_item >= asked))),
-        skipped=overall.skipped,
-        ignored=overall.ignored,
-        surplus=overall.surplus,
-        minutes_left=overall.minutes_left(left),
-        last_at=overall.last_at,
+        skipped=states[AssignmentState.skipped],
+        ignored=states[AssignmentState.ignored],
+        surplus=states[AssignmentState.surplus],
+        minutes_left=_minutes_left(rows, left),
+        last_at=None if rows.empty else rows["submitted_at"].max().to_pydatetime(),
         done_at=_done_at(filled["assigned_at"], left),
         annotators=_progress_rows(session, study, frame, counted, raters),
     )
+
+
+def _minutes_left(rows: pd.DataFrame, places: int) -> int | None:
+    """Active time for so many places, at the pace so far; workbooks and imported ratings have no active time."""
+    seconds = rows["active_seconds"].clip(lower=0)
+    timed = int(((seconds > 0) & (rows["state"] != AssignmentState.skipped)).sum())
+    if not places:
+        return 0
+    return round(places * float(seconds.sum()) / timed / 60) if timed >= 3 else None
 
 
 def _done_at(assigned: pd.Series, left: int) -> datetime | None:
@@ -132,15 +123,15 @@ def _progress_rows(
         .where(Membership.study_id == study.id, Membership.role == Role.annotator, Person.kind.in_(counted.kinds))
         .order_by(Membership.joined_at, Person.id)
     )
-    tallies = _tallies(frame.work, frame.work["annotator"])
-    before = frame.work.loc[~frame.work["item"].isin(list(items)), "annotator"].value_counts()
+    of_annotator, state = frame.work["annotator"], frame.work["state"]
+    done, skipped = _counts(of_annotator), _counts(of_annotator[state == AssignmentState.skipped])
+    before = _counts(of_annotator[~frame.work["item"].isin(list(items))])
     planned, limit = _planned(session, study), study.settings.get("items_per_annotator") or study.item_count
     limit = 0 if study.state == StudyState.closed else limit  # no more annotations will come
     return tuple(
-        AnnotatorProgress(pseudonym, own.done, own.skipped, max(min(limit, available), own.done))
-        for pseudonym in session.scalars(members)
-        for own in [tallies.get(pseudonym, _Tally())]
-        for available in [(planned.get(pseudonym, 0) if planned else len(items)) + int(before.get(pseudonym, 0))]
+        AnnotatorProgress(name, done[name], skipped[name], max(min(limit, available), done[name]))
+        for name in session.scalars(members)
+        for available in [(planned.get(name, 0) if planned else len(items)) + before[name]]
     )
 
 
@@ -152,16 +143,6 @@ def _planned(session: Session, study: Study) -> dict[str, int]:
     return {pseudonym: int(number) for pseudonym, number in rows}
 
 
-def _tallies(rows: pd.DataFrame, by: pd.Series | np.ndarray) -> dict[Any, _Tally]:
-    """Counts of annotations by group; workbooks and imported ratings have no active time."""
-    if rows.empty:
-        return {}
-    states = {name: rows["state"] == AssignmentState[name] for name in ("skipped", "ignored", "surplus")}
-    seconds = rows["active_seconds"].clip(lower=0).fillna(0)
-    timed = (seconds > 0) & ~states["skipped"]
-    counts = pd.DataFrame({"done": 1, **states, "timed": timed, "seconds": seconds}).groupby(by, observed=True).sum()
-    last = rows["submitted_at"].groupby(by, observed=True).max()
-    return {
-        group: _Tally(done, skipped, ignored, surplus, timed, seconds, at.to_pydatetime())
-        for (group, done, skipped, ignored, surplus, timed, seconds), at in zip(counts.itertuples(), last, strict=True)
-    }
+def _counts(labels: pd.Series) -> Counter[str]:
+    """How often each label occurs."""
+    return Counter(labels.value_counts().to_dict())
