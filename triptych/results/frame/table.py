@@ -92,23 +92,15 @@ def groups_table(frame: Frame, filters: Filters, by: str, start: int = 0) -> Rat
     """A page of the items or annotators (by: a key of GROUPS) with ratings that pass, most ratings first."""
     column, other_name, other = GROUPS[by]
     rows = frame.ratings[_passing(frame, filters)]
-    codes, labels = rows[column].cat.codes.to_numpy(), rows[column].cat.categories
-    others = len(rows[other].cat.categories)
-    pairs = pd.unique(codes.astype(np.int64) * others + rows[other].cat.codes.to_numpy()) // max(others, 1)
-    counts = np.bincount(codes, minlength=len(labels))
-    marks = _marks(frame, rows, ("missing", "explained"))
-    shown = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
-    page = shown[start : start + PAGE_ROWS]
-    table = {
-        by: labels[page].astype(str),
-        "Ratings": counts[page],
-        other_name: np.bincount(pairs, minlength=len(labels))[page],
-        **{
-            name.capitalize(): np.bincount(codes[marked.to_numpy()], minlength=len(labels))[page]
-            for name, marked in marks.items()
-        },
+    counted = {
+        "Ratings": pd.Series(1, index=rows.index),
+        other_name: ~rows.duplicated([column, other]),
+        **{name.capitalize(): marked for name, marked in _marks(frame, rows, ("missing", "explained")).items()},
     }
-    return RatingsTable(pd.DataFrame(table), len(shown), len(labels))
+    groups = pd.DataFrame(counted).groupby(rows[column], observed=True).sum()
+    page = groups.sort_values("Ratings", ascending=False, kind="stable")[start : start + PAGE_ROWS]
+    table = page.set_axis(page.index.astype(str)).rename_axis(by).reset_index()
+    return RatingsTable(table, len(groups), len(rows[column].cat.categories))
 
 
 def _ordered(rows: pd.DataFrame, passing: np.ndarray, page: Page) -> np.ndarray:
