@@ -8,7 +8,6 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 
 from sqlalchemy import func, select
 from sqlmodel import Session
@@ -110,7 +109,7 @@ class Line:
 
 def standings(session: Session, study: Study, kinds: Collection[str]) -> tuple[Standing, ...]:
     """Every annotator of these kinds, in the order in which they joined."""
-    checked = _checked(session, study)
+    shown, met, skipped = _checked(session, study)
     attempts = _attempts(session, study)
     before = _before_work(session, study)
     annotators = (
@@ -121,7 +120,15 @@ def standings(session: Session, study: Study, kinds: Collection[str]) -> tuple[S
     )
     return tuple(
         Standing(
-            name, *_check_counts(checked[person]), attempts.get(person, ()), before.get(person, 0), at, reason or ""
+            name,
+            shown[person, Purpose.attention],
+            shown[person, Purpose.attention] - met[person, Purpose.attention],
+            or_undefined(gold_accuracy, met[person, Purpose.gold], shown[person, Purpose.gold]),
+            skipped[person],
+            attempts.get(person, ()),
+            before.get(person, 0),
+            at,
+            reason or "",
         )
         for person, name, at, reason in session.execute(annotators)
     )
@@ -135,44 +142,29 @@ def standings_counted(session: Session, study: Study, analysis: StudyAnalysis) -
     return [(name, standing) for name, standing in named if name in workers]
 
 
-class _Met(StrEnum):
-    """How an annotator answered a check."""
-
-    as_agreed = "as agreed"
-    otherwise = "otherwise"
-    skipped = "skipped"
-
-
-def _check_counts(counts: Counter[tuple[str, _Met]]) -> tuple[int, int, FlaggedRate | Undefined, int]:
-    """(attention checks shown, attention checks failed, gold accuracy, skipped checks); counts: by (purpose, met)."""
-    attention, gold = (sum(counts[purpose, met] for met in _Met) for purpose in (Purpose.attention, Purpose.gold))
-    accuracy = or_undefined(gold_accuracy, counts[Purpose.gold, _Met.as_agreed], gold)
-    skipped = sum(counts[purpose, _Met.skipped] for purpose in CHECK_PURPOSES)
-    return attention, attention - counts[Purpose.attention, _Met.as_agreed], accuracy, skipped
-
-
-def _checked(session: Session, study: Study) -> defaultdict[int, Counter[tuple[str, _Met]]]:
-    """Person → number of checks by (purpose, met)."""
+def _checked(session: Session, study: Study) -> tuple[Counter[tuple[int, str]], Counter[tuple[int, str]], Counter[int]]:
+    """(person, purpose) → checks shown, and checks answered as agreed; person → checks skipped or ignored."""
     done = (Assignment.study_id == study.id) & Assignment.purpose.in_(CHECK_PURPOSES) & Assignment.state.in_(SEEN)
     as_agreed: dict[int, list[bool]] = defaultdict(list)
     for comparison in compared(session, done & Assignment.state.in_(RATED)):
         as_agreed[comparison.assignment_id].append(comparison.verdict != "different")
-    counts: defaultdict[int, Counter[tuple[str, _Met]]] = defaultdict(Counter)
+    shown, met, skipped = Counter[tuple[int, str]](), Counter[tuple[int, str]](), Counter[int]()
     checks = select(Assignment.id, Assignment.person_id, Assignment.purpose, Assignment.state).where(done)
     for assignment, person, purpose, state in session.execute(checks):
-        met = _met(purpose, as_agreed[assignment]) if state in RATED else _Met.skipped
-        counts[person][purpose, met] += 1
-    return counts
+        shown[person, purpose] += 1
+        met[person, purpose] += state in RATED and _is_met(purpose, as_agreed[assignment])
+        skipped[person] += state not in RATED
+    return shown, met, skipped
 
 
-def _met(purpose: str, as_agreed: Sequence[bool]) -> _Met:
-    """How a rated check was answered.
+def _is_met(purpose: str, as_agreed: Sequence[bool]) -> bool:
+    """Whether a check was answered as agreed.
 
     An attention check says what to answer, so every answer must match. Even careful people sometimes leave the ranges
     of gold items, so 70 % of the answers must match, as in a calibration.
     """
     least = 1 if purpose == Purpose.attention else GOLD_SHARE
-    return _Met.as_agreed if sum(as_agreed) >= least * len(as_agreed) else _Met.otherwise
+    return sum(as_agreed) >= least * len(as_agreed)
 
 
 def _attempts(session: Session, study: Study) -> dict[int, tuple[Attempt, ...]]:
