@@ -326,8 +326,7 @@ def _explained(frame: Frame, rows: pd.DataFrame, names: dict[int, str]) -> Itera
 
 def _reasons(criterion: Criterion) -> dict[str, str]:
     """Key → text of every ready-made reason of a criterion."""
-    parts = getattr(criterion.scale, "options", ()) or getattr(criterion.scale, "points", ())
-    return {reason.key: reason.text for part in parts if part.ask for reason in part.ask.reasons}
+    return {reason.key: reason.text for ask in criterion.scale.asks.values() for reason in ask.reasons}
 
 
 def _remarks(
