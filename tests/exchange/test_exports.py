@@ -30,9 +30,8 @@ from triptych.exchange.underway import Underway
 from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
 from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
 from triptych.formats.writers import FORMATS, task
-from triptych.formats.writers.codebook import COLUMNS
 from triptych.formats.writers.model import EVERYTHING, ExportOptions
-from triptych.formats.writers.tables import ANNOTATIONS_HEADER, ITEMS_HEADER
+from triptych.formats.writers.tables import ANNOTATIONS_HEADER, COLUMNS, ITEMS_HEADER
 from triptych.people import accounts, joining, roster
 from triptych.privacy import withdrawal
 from triptych.storage import database, events

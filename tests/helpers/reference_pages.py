@@ -11,18 +11,10 @@ from typing import Any
 from helpers import command_reference
 from helpers.studies import ROOT
 from triptych.exchange.csv_files import COMMENTS_HEADER
+from triptych.formats.columns import Column
 from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
 from triptych.formats.writers import FORMATS
-from triptych.formats.writers.codebook import COLUMNS
-from triptych.formats.writers.tables import (
-    ANNOTATIONS_HEADER,
-    CHAIN,
-    ITEMS_HEADER,
-    NUMBERS,
-    TRUE_OR_FALSE,
-    WHOLE,
-    WITHHELD,
-)
+from triptych.formats.writers.tables import ANNOTATIONS_HEADER, CHAIN, COLUMNS, ITEMS_HEADER, WITHHELD
 from triptych.reports import build, data, replay
 from triptych.reports.facts import EXCLUSIONS_HEADER
 from triptych.reports.numbers import HEADER
@@ -34,20 +26,8 @@ from triptych.storage.models import Event
 DOCS = ROOT / "docs"
 SCHEMA = ROOT / "rubrics" / "schema.json"
 WRITTEN = "Written from the code by `make reference`; do not edit."
-LISTS = {"context_turns", "turns"}
 OF_EVENTS = [column.name for column in Event.__table__.columns if column.name != "id"]
 LINKED_TYPE = re.compile(r"\]\(#(\w+)\)")
-TYPES = {
-    **dict.fromkeys(TRUE_OR_FALSE, "yes or no"),
-    **dict.fromkeys(WHOLE, "whole number"),
-    **dict.fromkeys(NUMBERS, "number"),
-    **dict.fromkeys(LISTS, "list of turns"),
-    **dict.fromkeys(("assigned_at", "submitted_at"), "time"),
-    "reasons": "list of keys",
-    **dict.fromkeys(("counted", "beside"), "yes or no"),
-    **dict.fromkeys(("words", "words_to_read", "characters"), "whole number"),
-    "final_value": "number",
-}
 ABOUT_TABLES = """A cell is empty where there is no value. In CSV, yes or no is 1 or 0, keys of a list are joined by
 `;`, and turns are JSON; Parquet has these types. Times are UTC, offsets count Unicode code points from 0 with the end
 exclusive. While a study is blind, systems are System 1, System 2, … The same words are in the `codebook.json` of every
@@ -104,8 +84,9 @@ def _of_reports() -> list[str]:
     return [*dict.fromkeys((*data.RATINGS_HEADER, *data.ANNOTATIONS_HEADER, *data.HIGHLIGHTS_HEADER))]
 
 
-def _columns(header: Iterable[str], words: Mapping[str, str]) -> str:
-    return table(("column", "type", "what"), ((f"`{name}`", TYPES.get(name, "text"), words[name]) for name in header))
+def _columns(header: Iterable[str], columns: Mapping[str, Column]) -> str:
+    rows = ((f"`{name}`", columns[name].type, columns[name].meaning) for name in header)
+    return table(("column", "type", "what"), rows)
 
 
 def _named(columns: Iterable[str]) -> str:

@@ -23,10 +23,11 @@ from triptych.archive.content import (
     content_of,
 )
 from triptych.errors import NotAllowed
+from triptych.formats.columns import meanings
 from triptych.formats.writers import task
-from triptych.formats.writers.codebook import COLUMNS, codebook
+from triptych.formats.writers.codebook import codebook
 from triptych.formats.writers.model import ExportOptions, File, FinishedAnnotation, FinishedItem
-from triptych.formats.writers.tables import as_cells, item_rows
+from triptych.formats.writers.tables import COLUMNS, as_cells, item_rows
 from triptych.formats.writers.writing import as_json, csv_file, json_file
 from triptych.reports import data, html
 from triptych.reports import tables as printed
@@ -175,9 +176,7 @@ def _tables(parts: _Parts) -> Iterator[File]:
     content, licensed = parts.content, bool(parts.choice.licence)
     columns = ITEM_TEXTS if licensed else ITEM_IDS
     about = {*ITEM_TEXTS, *RATINGS_HEADER, *HIGHLIGHTS_HEADER}
-    described = {name: words for name, words in COLUMNS.items() if name in about} | {
-        "annotator": "Name in this archive."
-    }
+    described = meanings(COLUMNS, about) | {"annotator": "Name in this archive."}
     yield csv_file("items.csv", columns, map(as_cells, item_rows(content.items, columns)))
     yield csv_file("ratings.csv", RATINGS_HEADER, content.rating_rows())
     if content.finished.rubric.highlights:

@@ -21,8 +21,10 @@ from sqlmodel import Session
 
 from triptych import settings
 from triptych.exchange import exports
-from triptych.formats.writers.codebook import COLUMNS, codebook
+from triptych.formats.columns import Column, Type, meanings
+from triptych.formats.writers.codebook import codebook
 from triptych.formats.writers.model import ExportOptions, File
+from triptych.formats.writers.tables import COLUMNS
 from triptych.formats.writers.writing import csv_file, json_file, parquet_file, text_file, zipped
 from triptych.reports import data, heds, html, replay, tex
 from triptych.reports import tables as printed
@@ -46,15 +48,15 @@ from triptych.study.system_names import system_names
 
 # columns that only reports have, besides those of exports
 OWN_COLUMNS = {
-    "item_group": "Items whose errors are related; the item's own id if no field groups them.",
-    "final_value": "The final value of what was rated, if it is a number; used by one table.",
-    "final_option": "The final value, if it is an option.",
-    "counted": "Whether the rating, or the annotation's ratings, are included in the numbers of this report.",
-    "beside": "Whether it is a judge's score, to be compared with the included ratings.",
-    "words": "Words in the response; empty if it has no text.",
-    "characters": "Length of the text in Unicode code points.",
-    "assigned_at": "When the item was assigned, UTC; the order of an annotator's work, which no change moves.",
-    "words_to_read": "Words of the responses, and of the parts of the context that were new to the annotator.",
+    "item_group": Column("Items whose errors are related; the item's own id if no field groups them."),
+    "final_value": Column("The final value of what was rated, if it is a number; used by one table.", Type.number),
+    "final_option": Column("The final value, if it is an option."),
+    "counted": Column("Whether this report's numbers include the rating, or the annotation's ratings.", Type.truth),
+    "beside": Column("Whether it is a judge's score, to be compared with the included ratings.", Type.truth),
+    "words": Column("Words in the response; empty if it has no text.", Type.whole),
+    "characters": Column("Length of the text in Unicode code points.", Type.whole),
+    "assigned_at": Column("When the item was assigned, UTC; orders an annotator's work, also after edits.", Type.time),
+    "words_to_read": Column("Words of responses, and of the context where it was new to the annotator.", Type.whole),
 }
 Tell = Callable[[float, str], None]
 OF_THEIR_OWN = {
@@ -162,12 +164,10 @@ def _data(session: Session, study: Study, analysis: StudyAnalysis, facts: Facts,
     """The files with hashes in the snapshot."""
     finished = exports.read_finished(session, study)
     header = {*data.RATINGS_HEADER, *data.ANNOTATIONS_HEADER, *data.HIGHLIGHTS_HEADER}
-    descriptions = {name: words for name, words in COLUMNS.items() if name in header}
-    made = {"columns": descriptions | OWN_COLUMNS, **choices(analysis)}
+    made = {"columns": meanings(COLUMNS | OWN_COLUMNS, header), **choices(analysis)}
     yield json_file("codebook.json", {**codebook(finished, ExportOptions()), **made, **_pay(facts, analysis.scope)})
     yield csv_file("ratings.csv", data.RATINGS_HEADER, data.rating_rows(analysis, further.words, further.finals))
-    twice = data.rating_rows(further.twice) if further.twice else iter(())
-    yield csv_file("repeats.csv", data.RATINGS_HEADER, twice)
+    yield csv_file("repeats.csv", data.RATINGS_HEADER, data.rating_rows(further.twice) if further.twice else ())
     yield csv_file("annotations.csv", data.ANNOTATIONS_HEADER, data.annotation_rows(analysis, further.reading))
     yield csv_file("highlights.csv", data.HIGHLIGHTS_HEADER, data.highlight_rows(analysis, further.readings))
     yield csv_file("assignments.csv", replay.HEADER, replay.assignment_rows(session, study, analysis.names))

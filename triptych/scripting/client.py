@@ -17,7 +17,8 @@ from typing import Any, Literal, Self, cast
 import pandas as pd
 
 from triptych.errors import ImportRefused
-from triptych.formats.writers.tables import NUMBERS, TRUE_OR_FALSE, WHOLE
+from triptych.formats.columns import Type
+from triptych.formats.writers.tables import COLUMNS
 from triptych.scripting.connection import Connection, as_upload, by_token, to_home
 from triptych.scripting.messages import (
     GUEST_COLUMNS,
@@ -296,17 +297,18 @@ def _numbers(rows: list[list[Any]], columns: list[str]) -> pd.DataFrame:
 
 def _typed(table: pd.DataFrame) -> pd.DataFrame:
     """The table with the column types of the Parquet export."""
-    for column in table.columns:
-        if column in TRUE_OR_FALSE:
-            table[column] = table[column].astype(bool)
-        elif column in WHOLE:
-            table[column] = table[column].astype("Int64")
-        elif column in NUMBERS:
-            table[column] = pd.to_numeric(table[column])
-        elif column == "submitted_at":
-            table[column] = pd.to_datetime(table[column], utc=True)
-        elif column == "reasons":
-            table[column] = [keys.split(";") if keys else [] for keys in table[column]]
+    for name in table.columns:
+        kind = COLUMNS[name].type if name in COLUMNS else Type.text  # of a later version of the app
+        if kind == Type.truth:
+            table[name] = table[name].astype(bool)
+        elif kind == Type.whole:
+            table[name] = table[name].astype("Int64")
+        elif kind == Type.number:
+            table[name] = pd.to_numeric(table[name])
+        elif kind == Type.time:
+            table[name] = pd.to_datetime(table[name], utc=True)
+        elif kind == Type.keys:
+            table[name] = [keys.split(";") if keys else [] for keys in table[name]]
     return table
 
 

@@ -10,42 +10,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from triptych import settings
+from triptych.formats.columns import meanings
 from triptych.formats.model import JsonObject
-from triptych.formats.ratings_csv import RATINGS
 from triptych.formats.writers.model import ExportOptions, File, Finished
-from triptych.formats.writers.tables import ANNOTATIONS_HEADER, annotation_rows
+from triptych.formats.writers.tables import ANNOTATIONS_HEADER, COLUMNS, annotation_rows
 from triptych.formats.writers.writing import csv_file, json_file, text_file
 from triptych.rubric import yaml_text
 
 if TYPE_CHECKING:
     from triptych.formats.writers import ExportFormat
 
-COLUMNS = RATINGS | {
-    "annotation": "Number of the annotation (`assignment_id` in the event log).",
-    "after_unblinding": "Whether a lead submitted it when leads knew the names of the systems.",
-    "text_view": "How the texts were seen: written (as source), formatted (Markdown) or mixed; empty if unknown.",
-    "language": "The language of the page, as a code such as de; empty if unknown.",
-    "arrangement": "How several responses were shown: side_by_side or one_at_a_time; empty if unknown.",
-    "state": "submitted, surplus, ignored (done: set aside as a whole) or skipped (given back).",
-    "reason": "Why the item was ignored or skipped.",
-    "systems_shown": "The systems of the candidates as a JSON list, in the order on screen.",
-    "order_known": "Whether that order was the one on screen; may be unknown for imported ratings.",
-    "set_aside": "Responses that were not rated, as JSON: system and reason.",
-    "turn": "Number of the turn, from 0, if the text is a dialogue.",
-    "label": "Key of the highlight's label.",
-    "start": "First character, counted from 0 in Unicode code points; empty if the quote is not in the text.",
-    "end": "The character after the last one.",
-    "quote": "The highlighted text.",
-    "comment": "The annotator's comment on the highlight.",
-    "unit": "What the selection was extended to: words or letters; empty if unknown.",
-    "context": "The text that the candidates answer.",
-    "context_turns": "The dialogue that the candidates answer: a list of speaker and text.",
-    "text": "The candidate; empty if it is a dialogue, or was imported without its text.",
-    "turns": "The candidate's turns if it is a dialogue: a list of speaker and text.",
-    "meta": "Further fields of the items file, as JSON.",
-    "extra_texts": "Titled texts shown with the context, as JSON.",
-    "retired": "Whether the lead retired the item from the study.",
-}
 MAX_FILE_LINES = 12
 BLIND = (
     "This study is blind: systems are called System 1, System 2, … with numbers drawn at random. Exports after "
@@ -126,7 +100,7 @@ def codebook(finished: Finished, options: ExportOptions) -> JsonObject:
             **rubric.model_dump(mode="json", include={"highlights", "skip", "ignore_item", "set_aside_response"}),
         },
         "criteria": [criterion.model_dump(mode="json", exclude={"examples"}) for criterion in finished.criteria],
-        "columns": COLUMNS,
+        "columns": meanings(COLUMNS, COLUMNS),
     }
 
 

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
+from triptych.formats.columns import Column, Type
 from triptych.formats.long_csv import Cell
 from triptych.formats.model import CandidateDraft, TurnDraft
-from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
+from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, OF_HIGHLIGHT, RATINGS, RATINGS_HEADER
 from triptych.formats.writers.model import (
     EVERYTHING,
     ExportOptions,
@@ -59,13 +60,31 @@ ANNOTATIONS: dict[str, Callable[[FinishedItem, FinishedAnnotation], Cell]] = {
     "after_unblinding": lambda _, work: int(work.after_unblinding),
 }
 ITEMS_HEADER, ANNOTATIONS_HEADER = tuple(ITEMS), tuple(ANNOTATIONS)
-TRUE_OR_FALSE = {"missing", "surplus", "excluded", "retired", "order_known", "after_unblinding"}
-WHOLE = {"position", "explanation_words", "version", "annotation", "turn", "start", "end"}
-NUMBERS = {"value", "active_seconds"}
-CHANGES: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(TRUE_OR_FALSE, bool),
-    "submitted_at": datetime.fromisoformat,
-    "reasons": lambda keys: keys.split(";") if keys else [],
+COLUMNS = {
+    **RATINGS,
+    **OF_HIGHLIGHT,
+    "annotation": Column("Number of the annotation (`assignment_id` in the event log).", Type.whole),
+    "after_unblinding": Column("Whether a lead submitted it when leads knew the names of the systems.", Type.truth),
+    "text_view": Column("How texts were seen: written (as source), formatted (Markdown) or mixed; empty if unknown."),
+    "language": Column("The language of the page, as a code such as de; empty if unknown."),
+    "arrangement": Column("How several responses were shown: side_by_side or one_at_a_time; empty if unknown."),
+    "state": Column("submitted, surplus, ignored (done: set aside as a whole) or skipped (given back)."),
+    "reason": Column("Why the item was ignored or skipped."),
+    "systems_shown": Column("The systems of the candidates as a JSON list, in the order on screen."),
+    "order_known": Column("Whether that order was the one on screen; may be unknown for imported ratings.", Type.truth),
+    "set_aside": Column("Responses that were not rated, as JSON: system and reason."),
+    "context": Column("The text that the candidates answer."),
+    "context_turns": Column("The dialogue that the candidates answer: a list of speaker and text.", Type.turns),
+    "text": Column("The candidate; empty if it is a dialogue, or was imported without its text."),
+    "turns": Column("The candidate's turns if it is a dialogue: a list of speaker and text.", Type.turns),
+    "meta": Column("Further fields of the items file, as JSON."),
+    "extra_texts": Column("Titled texts shown with the context, as JSON."),
+    "retired": Column("Whether the lead retired the item from the study.", Type.truth),
+}
+CHANGES: dict[Type, Callable[[Any], Any]] = {
+    Type.truth: bool,
+    Type.time: datetime.fromisoformat,
+    Type.keys: lambda keys: keys.split(";") if keys else [],
 }
 PER_GROUP = {"items": 300, "annotations": 20_000, "ratings": 20_000, "highlights": 20_000}
 
@@ -143,19 +162,22 @@ def _schema(finished: Finished, header: Sequence[str]) -> Any:
     """The pyarrow schema of a table; its metadata contain the design hash, and number and hash of the last event."""
     import pyarrow as pa
 
-    turns = pa.list_(pa.struct([("speaker", pa.string()), ("text", pa.string())]))
-    kinds = dict.fromkeys(("context_turns", "turns"), turns)
-    kinds |= dict.fromkeys(TRUE_OR_FALSE, pa.bool_())
-    kinds |= dict.fromkeys(WHOLE, pa.int64())
-    kinds |= dict.fromkeys(NUMBERS, pa.float64())
-    kinds |= {"submitted_at": pa.timestamp("s", "UTC"), "reasons": pa.list_(pa.string())}
+    types = {
+        Type.text: pa.string(),
+        Type.whole: pa.int64(),
+        Type.number: pa.float64(),
+        Type.truth: pa.bool_(),
+        Type.time: pa.timestamp("s", "UTC"),
+        Type.keys: pa.list_(pa.string()),
+        Type.turns: pa.list_(pa.struct([("speaker", pa.string()), ("text", pa.string())])),
+    }
     seal = {"design_hash": finished.design_hash or "", "last_event": str(finished.event_number)}
-    schema = pa.schema([(name, kinds.get(name, pa.string())) for name in header])
+    schema = pa.schema([(name, types[COLUMNS[name].type]) for name in header])
     return schema.with_metadata(seal | {"last_event_hash": finished.event_hash})
 
 
 def _typed(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[list[Any]]:
-    changes = [CHANGES.get(name) for name in header]
+    changes = [CHANGES.get(COLUMNS[name].type) for name in header]
     for row in rows:
         yield [
             cell if change is None or cell is None else change(cell) for cell, change in zip(row, changes, strict=True)
