@@ -28,7 +28,9 @@ endef
 run: .venv/run.stamp
 	$(BIN)/streamlit run app.py --server.address=$(HOST) --server.port=$(PORT) --server.headless=true
 
-# three workers: while a test waits for its browser another uses the processor
+# three workers: while a test waits for its browser another uses the processor. One thread each for matrices, as in the
+# app: the threads of three workers would use the processor to wait for each other
+test: export OPENBLAS_NUM_THREADS = 1
 test: .venv/dev.stamp
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
