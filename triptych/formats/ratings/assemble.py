@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import NoReturn, TypeVar
 
 from triptych.errors import InvalidAnnotation
 from triptych.formats.layout import ITEM_GROUP
@@ -32,6 +34,7 @@ from triptych.formats.writers.model import FinishedHighlight, FinishedRating
 from triptych.rubric.model import Criterion, HighlightLabel, Rubric
 from triptych.rubric.scales import KEY, Choice, NumberScale
 
+Row = TypeVar("Row", ImportedRating, ImportedHighlight, ImportedNote)
 About = tuple[str, str | None]  # item, system (None: the context)
 Place = tuple[str, str, str, str, str | None, str]  # kind, annotator, item, repeat, system, criterion
 StoredValue = tuple[float | None, str | None, bool]  # number, option, missing
@@ -194,17 +197,11 @@ def assemble(
     builder = _Builder(files, asked, items, duplicates)
     if not _check_names(files, items, builder.findings):
         return Assembled(asked, (), (), {}, builder.findings.finish(), len(files))
-    several = len(files) > 1
     for file in files:
-        builder.file = f"{file.name}: " if several else ""
-        for rating in file.ratings:
-            builder.add_rating(rating)
+        builder.add(file, file.ratings, builder.add_rating)
     for file in files:
-        builder.file = f"{file.name}: " if several else ""
-        for highlight in file.highlights:
-            builder.add_highlight(highlight)
-        for note in file.notes:
-            builder.add_note(note)
+        builder.add(file, file.highlights, builder.add_highlight)
+        builder.add(file, file.notes, builder.add_note)
     return builder.assembled()
 
 
@@ -231,6 +228,10 @@ def _check_names(files: Sequence[FinishedRatings], items: ItemFile | None, findi
         if problem:
             findings.error(f"the {kind} {problem.rstrip('.')}.", row)
     return systems <= MAX_SYSTEMS
+
+
+class _LeftOutError(Exception):
+    """A row that cannot be read; why was reported."""
 
 
 class _Builder:
@@ -282,11 +283,18 @@ class _Builder:
     def error(self, message: str, row: int, column: str | None = None) -> None:
         self.findings.error(f"{self.file}{message}", row, column)
 
-    def once(self, message: str, row: int) -> None:
-        """An error that many rows share, reported at the first of them."""
+    def refuse(self, message: str, row: int) -> NoReturn:
+        """Leave out a row for an error that many rows share, which is reported at the first of them."""
         if (self.file, message) not in self.reported:
             self.reported.add((self.file, message))
             self.error(message, row)
+        raise _LeftOutError
+
+    def add(self, file: FinishedRatings, rows: Sequence[Row], add_row: Callable[[Row], None]) -> None:
+        self.file = f"{file.name}: " if len(self.files) > 1 else ""
+        for row in rows:
+            with suppress(_LeftOutError):
+                add_row(row)
 
     def add_rating(self, rating: ImportedRating) -> None:
         key = self.asked.key_of(rating)
@@ -295,15 +303,12 @@ class _Builder:
         criterion = self.criteria.get(key)
         if criterion is None:
             keys = ", ".join(self.criteria)
-            self.once(f"the rubric has no criterion '{rating.criterion}'; it has {keys}.", rating.row)
-            return
+            self.refuse(f"the rubric has no criterion '{rating.criterion}'; it has {keys}.", rating.row)
         value = self._value(criterion, rating)
         work = self._work(rating, rating.of)
-        if value is None or work is None:
+        if value is None:
             return
-        system, fits = self._system(work, rating, criterion)
-        if not fits:
-            return
+        system = self._system(work, rating, criterion)
         place = (work.kind, work.annotator, work.item, work.of, system, criterion.key)
         before = self.seen.get(place)
         if before and not self._takes_again(place, work, rating):
@@ -332,10 +337,9 @@ class _Builder:
             self.error(f"'{rating.value}' does not fit the scale of '{criterion.title}'.", rating.row, rating.criterion)
         return value
 
-    def _work(self, entry: ImportedRating | ImportedHighlight | ImportedNote, of: str = "") -> ItemWork | None:
+    def _work(self, entry: ImportedRating | ImportedHighlight | ImportedNote, of: str = "") -> ItemWork:
         if self.items_by_id is not None and entry.item not in self.items_by_id:
-            self.once(f"item '{entry.item}' is not in the file of items.", entry.row)
-            return None
+            self.refuse(f"item '{entry.item}' is not in the file of items.", entry.row)
         key = (entry.kind, entry.annotator, entry.item, of)
         if key not in self.works:
             self.works[key] = ItemWork(entry.item, entry.annotator, entry.kind, of, entry.row)
@@ -343,27 +347,24 @@ class _Builder:
 
     def _system(
         self, work: ItemWork, entry: ImportedRating | ImportedHighlight, criterion: Criterion | None
-    ) -> tuple[str | None, bool]:
-        """(system that a row is about, whether it is valid); a row without a system is about the item's only one."""
+    ) -> str | None:
+        """The system that a row is about; a row without a system is about the item's only one."""
         systems = self.systems.setdefault(work.item, {})
         if isinstance(entry, ImportedRating) and criterion is not None and not criterion.per_response:
             if entry.system not in (None, UNKNOWN_SYSTEM):
-                self.once(f"'{entry.criterion}' is about the item, but its row names a system.", entry.row)
-                return None, False
-            return None, True
+                self.refuse(f"'{entry.criterion}' is about the item, but its row names a system.", entry.row)
+            return None
         system = entry.system
         if system in (None, UNKNOWN_SYSTEM) and self.items_by_id is not None and len(systems) == 1:
             system = next(iter(systems))
         elif system is not None and system not in systems and (place := POSITION.fullmatch(system)):
             system = dict(enumerate(systems, 1)).get(int(place[1]), system)
         if system is None:
-            self.once(f"item '{work.item}' has a rating of a response without its system.", entry.row)
-            return None, False
+            self.refuse(f"item '{work.item}' has a rating of a response without its system.", entry.row)
         if self.items_by_id is not None and system not in systems:
-            self.once(f"item '{work.item}' has no candidate of system '{system}' in the file of items.", entry.row)
-            return None, False
+            self.refuse(f"item '{work.item}' has no candidate of system '{system}' in the file of items.", entry.row)
         systems.setdefault(system)
-        return system, True
+        return system
 
     def _takes_again(self, place: Place, work: ItemWork, rating: ImportedRating) -> bool:
         """Whether a repeated rating replaces the earlier one; otherwise it is left out, a repeat, or an error."""
@@ -416,14 +417,9 @@ class _Builder:
     def add_highlight(self, highlight: ImportedHighlight) -> None:
         label = self.labels.get(highlight.label)
         if label is None:
-            self.once(f"the rubric has no label '{highlight.label}' for highlights.", highlight.row)
-            return
+            self.refuse(f"the rubric has no label '{highlight.label}' for highlights.", highlight.row)
         work = self._work(highlight)
-        if work is None:
-            return
-        system, fits = self._marked_system(work, highlight, label)
-        if not fits:
-            return
+        system = self._marked_system(work, highlight, label)
         if system is not None:
             work.systems.setdefault(system)
         turn, start, end, quote = self.placing.place(highlight, self.texts.get((work.item, system)))
@@ -437,22 +433,17 @@ class _Builder:
         words = highlight.comment.strip(), highlight.marked_by
         work.highlights.append(ReadHighlight(turn, label.key, start, end, quote, *words, system))
 
-    def _marked_system(
-        self, work: ItemWork, highlight: ImportedHighlight, label: HighlightLabel
-    ) -> tuple[str | None, bool]:
-        """(system whose response the highlight is in, None for the context; whether this is valid)."""
+    def _marked_system(self, work: ItemWork, highlight: ImportedHighlight, label: HighlightLabel) -> str | None:
+        """The system whose response the highlight is in, None for the context."""
         if label.marked_in == "candidate":
             return self._system(work, replace(highlight, system=highlight.system or UNKNOWN_SYSTEM), None)
         if highlight.system not in (None, UNKNOWN_SYSTEM):
-            self.once(f"'{highlight.label}' is marked in the context, but its row names a system.", highlight.row)
-            return None, False
-        return None, True
+            self.refuse(f"'{highlight.label}' is marked in the context, but its row names a system.", highlight.row)
+        return None
 
     def add_note(self, note: ImportedNote) -> None:
         """Free text explains the rating that it names, or the only rating of its response; otherwise it is a note."""
         work = self._work(note)
-        if work is None:
-            return
         neighbours = self._rated(work).get(note.system, [])
         explained_keys = self._explained(note.name)
         named = [at for at in neighbours if work.ratings[at].criterion in explained_keys]
