@@ -11,7 +11,7 @@ import streamlit as st
 from components.annotator.consent import read
 from components.shell import state
 from components.shell.words import moment
-from triptych.stats.numbers import counted
+from triptych.stats.numbers import counted, first_words
 from triptych.storage.models import Study
 from triptych.study.checklist import CheckPoint, Mark, SetupSection
 from triptych.study.design import Amendment
@@ -59,9 +59,7 @@ def _items(point: CheckPoint) -> str:
     """The items that a finding is about."""
     if point.finding is None or not point.finding.items:
         return ""
-    named = ", ".join(point.finding.items[:MAX_IDS])
-    rest = len(point.finding.items) - MAX_IDS
-    return f"Items: {named}" + (f" and {rest:,} more." if rest > 0 else ".")
+    return f"Items: {first_words(point.finding.items, MAX_IDS, ', ')}."
 
 
 def what_comes_first(study: Study, steps: Sequence[str]) -> None:

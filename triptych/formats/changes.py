@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from triptych.formats.model import ItemDraft, ItemFile
-from triptych.stats.numbers import counted
+from triptych.stats.numbers import counted, first_words
 
 MOST_NAMED = 5
 
@@ -22,7 +21,7 @@ def differences(before: ItemFile, after: ItemFile) -> list[str]:
         ("no longer in it as a system", [name for name in before.systems if name not in after.systems]),
         ("new as a system", [name for name in after.systems if name not in before.systems]),
     ]
-    sentences = [f"{_some(names)}: {what}." for what, names in parts if names]
+    sentences = [f"{first_words(names, MOST_NAMED, ', ')}: {what}." for what, names in parts if names]
     errors = tuple(_errors(file) for file in (before, after))
     if any(errors):
         sentences.insert(0, f"{counted(errors[0], 'error')} before, {errors[1]:,} now.")
@@ -35,9 +34,3 @@ def _content(item: ItemDraft) -> ItemDraft:
 
 def _errors(file: ItemFile) -> int:
     return sum(1 + problem.more for problem in file.problems if problem.severity == "error")
-
-
-def _some(names: Iterable[str]) -> str:
-    every = list(names)
-    more = f" and {len(every) - MOST_NAMED:,} more" if len(every) > MOST_NAMED else ""
-    return ", ".join(every[:MOST_NAMED]) + more

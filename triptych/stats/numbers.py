@@ -32,7 +32,7 @@ def joined_words(words: Sequence[str]) -> str:
 
 def first_words(words: Sequence[str], most: int, separator: str = "; ") -> str:
     """The first words in a row, and how many there are beyond them: "a; b; c and 2 more"."""
-    more = f" and {len(words) - most} more" if len(words) > most else ""
+    more = f" and {len(words) - most:,} more" if len(words) > most else ""
     return separator.join(words[:most]) + more
 
 

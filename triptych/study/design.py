@@ -18,7 +18,7 @@ from triptych.errors import Conflict, ImportRefused, NotAllowed
 from triptych.formats.model import ItemFile
 from triptych.formats.names import seen_as, spelled
 from triptych.rubric.files import parse_rubric
-from triptych.stats.numbers import counted
+from triptych.stats.numbers import counted, first_words
 from triptych.storage import events
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
@@ -247,8 +247,7 @@ def _refuse_repeated(session: Session, study: Study, file: ItemFile, replace_ite
     lookalikes = set(map(seen_as, session.scalars(ids)))
     twice = sorted(item.external_id for item in file.items if seen_as(item.external_id) in lookalikes)
     if twice:
-        more = f" and {len(twice) - 5} more" if len(twice) > 5 else ""
-        raise ImportRefused(f"The study already has items whose ids look like these: {', '.join(twice[:5])}{more}.")
+        raise ImportRefused(f"The study already has items whose ids look like these: {first_words(twice, 5, ', ')}.")
     systems = {seen_as(name): name for name in session.scalars(select(System.name).where(System.study_id == study.id))}
     for name in () if replace_items else file.systems:
         # whatever the study's names are: a refusal of some spellings only would show which name was guessed

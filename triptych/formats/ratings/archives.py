@@ -21,6 +21,7 @@ from triptych.formats.ratings.model import MAX_RATINGS, FinishedRatings, Gatheri
 from triptych.formats.ratings.sources import RATINGS
 from triptych.formats.tables import DELIMITERS
 from triptych.formats.zips import unzipped
+from triptych.stats.numbers import first_words
 
 ENDINGS = RATINGS.endings
 MAX_FILES = 2_000
@@ -70,8 +71,7 @@ def not_read(where: str, names: Sequence[str]) -> tuple[Problem, ...]:
     """A note that names the files that a zip or folder holds besides ratings, if it holds any."""
     if not names:
         return ()
-    more = f" and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else ""
-    return (Problem("note", None, None, f"Not read in {where}: {', '.join(names[:MAX_NAMED])}{more}."),)
+    return (Problem("note", None, None, f"Not read in {where}: {first_words(names, MAX_NAMED, ', ')}."),)
 
 
 def _refuse_many_packed(names: Iterable[str]) -> None:
