@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from triptych import settings
-from triptych.cli.output import Reply, complain
+from triptych.cli.output import Reply, note
 
 ENCODINGS = ("Shift-JIS", "GB18030", "Windows-1252")
 TABLES = ("ratings", "highlights")
@@ -84,7 +84,7 @@ def renewed(words: list[str]) -> list[str]:
         words = ["report", "make", *words[1:]]
     else:
         return words
-    complain(f"`{former}` is now called `{settings.program()} {words[0]} {words[1]}`; the old name still works.")
+    note(f"`{former}` is now called `{settings.program()} {words[0]} {words[1]}`; the old name still works.")
     return words
 
 

@@ -13,7 +13,7 @@ try:
     import click
 
     from triptych.cli.commands import root
-    from triptych.cli.output import complain
+    from triptych.cli.output import note
 except ModuleNotFoundError as missing:
     sys.exit(doctor.explain_missing(missing))
 
@@ -44,7 +44,7 @@ def main(words: Sequence[str] | None = None) -> int:
         text = io.StringIO()
         error.show(text)
         usage = text.getvalue().partition("Error: ")[0]
-        complain(*usage.splitlines(), f"Error: {error.format_message()}")  # it quotes what was typed
+        note(*usage.splitlines(), f"Error: {error.format_message()}")  # it quotes what was typed
         return error.exit_code if error.exit_code != 1 else REFUSED
     except click.Abort:
         return INTERRUPTED
@@ -56,7 +56,7 @@ def main(words: Sequence[str] | None = None) -> int:
 def _explained(error: Exception) -> int:
     """Print what went wrong and return the exit code. Imports are inside, so that successful commands skip them."""
     if isinstance(error, ModuleNotFoundError):
-        complain(doctor.explain_missing(error))
+        note(doctor.explain_missing(error))
         return REFUSED
     from sqlalchemy.exc import DBAPIError
 
@@ -65,12 +65,12 @@ def _explained(error: Exception) -> int:
     from triptych.storage.unavailable import DatabaseUnavailable
 
     if isinstance(error, DatabaseUnavailable | DBAPIError):
-        complain(f"{doctor.refusal(error)} More: {settings.program()} server doctor")
+        note(f"{doctor.refusal(error)} More: {settings.program()} server doctor")
     elif isinstance(error, TriptychError):
-        complain(*error.args)
+        note(*error.args)
     elif isinstance(error, OSError):
-        complain(f"{error.filename or 'The file'}: {error.strerror}.")
+        note(f"{error.filename or 'The file'}: {error.strerror}.")
     else:
-        complain(f"{traces.sentence(error)} {doctor.show_error(traces.store(error))}")
+        note(f"{traces.sentence(error)} {doctor.show_error(traces.store(error))}")
         return BROKEN
     return REFUSED

@@ -36,15 +36,10 @@ class Reply:
         stream.flush()  # a pipe that nobody reads ends the command here, without a message
 
 
-def note(text: str) -> None:
-    """Print progress of a long command, or what it waits for, on standard error."""
-    sys.stderr.write(f"{visible(text)}\n")
-    sys.stderr.flush()
-
-
-def complain(*lines: str) -> None:
-    """Print on standard error what went wrong."""
+def note(*lines: str) -> None:
+    """Print on standard error what a long command does, what it waits for, or what went wrong."""
     sys.stderr.writelines(f"{visible(line)}\n" for line in lines)
+    sys.stderr.flush()
 
 
 def visible(text: str) -> str:
