@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import Row, func, select
+from sqlalchemy import Row, case, func, select
 from sqlmodel import Session
 
 from triptych.stats.analysis.collection import CLEAR, Collected, bound_in_words
@@ -30,6 +30,7 @@ ABOUT_COLLECTION = (
     EventKind.ratings_imported,
     *CHANGES_WHO_COUNTS,
 )
+WITH_VALUES = (EventKind.results_opened, EventKind.ratings_imported, EventKind.withdrew)
 UNSEEN = "before anybody had opened results in the app"
 NOT_LOGGED = " Exports, single ratings, and reports made by a command do not count as opening results."
 
@@ -62,8 +63,8 @@ class Planned:
 def planned_of(session: Session, study: Study) -> Planned:
     """The planned collection of a study.
 
-    Takes four short statements; one more if results were opened, one if somebody was excluded, two if items were taken
-    out, and one to four in a closed study.
+    Takes three short statements; one more if somebody was excluded, two if items were taken out, and one to three in a
+    closed study.
     """
     history = _history(session, study)
     closed = study.state == StudyState.closed
@@ -84,13 +85,14 @@ def planned_of(session: Session, study: Study) -> Planned:
     begins = [event.number for event in history if event.kind in (EventKind.ratings_imported, EventKind.study_open)]
     imported = bool(begins) and begins[-1] in imports and not imports[begins[-1]].get("stays_open")
     excluded = _excluded(until_closed, imports) if closed else frozenset()
-    then = _values(session, study, [event.number for event in until_closed if _is_look(event)])
+    then = {event.number: event.new or {} for event in until_closed if _is_look(event)}
     complete = _complete(session, until_closed, then, places)
     seen = [(look.get("planned", 0), look.get("annotations", 0)) for look in then.values()]
     extended = any(0 < planned <= min(filled, places - 1) for planned, filled in seen)
     left_out = frozenset(retired) - late
     since = [event for event in history[len(until_closed) :] if event.subject not in excluded]
-    departed = _departed(session, study, since)
+    gone = (event.new or {} for event in since if event.kind == EventKind.withdrew)
+    departed = sum(new.get("filled_places", 0) for new in gone)
     return Planned(
         places, left_out, frozenset(looks), closed, imported, excluded, complete, dropped, extended, departed
     )
@@ -120,9 +122,11 @@ def _complete(
 
 
 def _history(session: Session, study: Study) -> list[Row[Any]]:
-    """Events about collection, in order."""
+    """Events about collection, in order; new: the values of those in WITH_VALUES."""
     events.write_pending(session)
-    query = select(Event.number, Event.kind, Event.at, Event.actor, Event.subject)
+    new = case((Event.kind.in_(WITH_VALUES), EventDetail.new)).label("new")
+    query = select(Event.number, Event.kind, Event.at, Event.actor, Event.subject, new)
+    query = query.outerjoin(EventDetail, EventDetail.event_id == Event.id)
     query = query.where(Event.study_id == study.id, Event.kind.in_(ABOUT_COLLECTION)).order_by(Event.number)
     return list(session.execute(query))
 
@@ -134,21 +138,12 @@ def _closed_at(history: list[Row[Any]]) -> int:
 
 def _imports(session: Session, study: Study, history: Iterable[Row[Any]]) -> dict[int, dict[str, Any]]:
     """Number of the event of an import → what it says of it, with the pseudonyms that people have now."""
-    numbers = [event.number for event in history if event.kind == EventKind.ratings_imported]
-    journey = arrivals.arrivals(session, study.id) if numbers else []
+    imports = {event.number: event.new or {} for event in history if event.kind == EventKind.ratings_imported}
+    journey = arrivals.arrivals(session, study.id) if imports else []
     return {
         number: new | {"excluded": arrivals.origin(journey, number).present(new.get("excluded", ()))}
-        for number, new in _values(session, study, numbers).items()
+        for number, new in imports.items()
     }
-
-
-def _values(session: Session, study: Study, numbers: Collection[int]) -> dict[int, dict[str, Any]]:
-    """Numbers of events → their new values."""
-    if not numbers:
-        return {}
-    query = select(Event.number, EventDetail.new).join(Event, Event.id == EventDetail.event_id)
-    query = query.where(Event.study_id == study.id, Event.number.in_(numbers))
-    return {number: new or {} for number, new in session.execute(query)}
 
 
 def _excluded(history: Iterable[Row[Any]], imports: Mapping[int, dict[str, Any]]) -> frozenset[str]:
@@ -161,12 +156,6 @@ def _excluded(history: Iterable[Row[Any]], imports: Mapping[int, dict[str, Any]]
             excluded.discard(event.subject)
         excluded |= set(imports.get(event.number, {}).get("excluded", ()))
     return frozenset(excluded)
-
-
-def _departed(session: Session, study: Study, since: list[Row[Any]]) -> int:
-    """How many filled places were given up by people who withdrew with their ratings since the study was closed."""
-    left = [event.number for event in since if event.kind == EventKind.withdrew]
-    return sum(new.get("filled_places", 0) for new in _values(session, study, left).values())
 
 
 def is_about_collection(news: Iterable[Event]) -> bool:
