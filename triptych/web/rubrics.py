@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -88,11 +89,7 @@ def _in_form(text: str | None, body: dict[str, Any]) -> str | None:
 
 def _sound(part: Any) -> Any:
     """The value without lone surrogates, which JSON can contain and UTF-8 cannot."""
-    if isinstance(part, dict):
-        return {_sound(key): _sound(value) for key, value in part.items()}
-    if isinstance(part, list):
-        return [_sound(value) for value in part]
-    return part.encode("utf-8", "replace").decode() if isinstance(part, str) else part
+    return json.loads(json.dumps(part, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 RUBRIC_ROUTES = [Route("/lead/rubric", partial(command, _rubric, threads=_threads), methods=["POST"])]
