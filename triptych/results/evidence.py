@@ -6,12 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.analysis.ratings import Ratings
 from triptych.stats.columns import codes
 from triptych.stats.undefined import Undefined
 
+MOST_SHOWN = 10  # examples for a contrast, and against it
 NO_TEST = "No tests: none of the differences can be tested."
 HOCHBERG = (
     "p (BH): the same tests adjusted by the method of Benjamini and Hochberg (1995), which bounds the share of false "
@@ -84,17 +86,12 @@ def _clarity(contrast: Contrast) -> tuple[bool, bool, float, float]:
     return not contrast.clear, not contrast.clear_here, 1 if contrast.p is None else contrast.p, -contrast.distance
 
 
-def examples(ratings: Ratings, items: Iterable[str], contrast: Contrast, most: int = 10) -> tuple[Example, ...]:
+def examples(ratings: Ratings, items: Iterable[str], contrast: Contrast) -> tuple[Example, ...]:
     """Items that support the overall contrast most, then those most against it; items: labels of the item codes."""
-    table, labels = contrast.table, codes(ratings.item[~np.isnan(ratings.number)])[1]
+    table, labels, names = contrast.table, codes(ratings.item[~np.isnan(ratings.number)])[1], list(items)
     sides = table.of((contrast.system, contrast.baseline))
     both = ~np.isnan(sides).any(axis=1)
-    item, n = table.items[both], np.bincount(table.items[both], minlength=len(labels))
-    sums = np.bincount(item, sides[both, 0] - sides[both, 1], minlength=len(labels))
-    seen = np.flatnonzero(n)
-    means = sums[seen] / n[seen]
-    toward = -1 if contrast.higher == contrast.baseline else 1
-    order = seen[np.argsort(-toward * means, kind="stable")]
-    chosen = order if len(order) <= 2 * most else np.concatenate([order[:most], order[-most:]])
-    names = list(items)
-    return tuple(Example(names[labels[at]], float(sums[at] / n[at]), int(n[at])) for at in chosen)
+    by_item = pd.Series(sides[both, 0] - sides[both, 1]).groupby(table.items[both]).agg(["mean", "size"])
+    ordered = by_item.sort_values("mean", ascending=contrast.higher == contrast.baseline, kind="stable")
+    chosen = ordered if len(ordered) <= 2 * MOST_SHOWN else pd.concat([ordered[:MOST_SHOWN], ordered[-MOST_SHOWN:]])
+    return tuple(Example(names[labels[at]], float(mean), int(n)) for at, mean, n in chosen.itertuples())
