@@ -11,7 +11,7 @@ from components.results.findings import ratings_link
 from components.results.statistics_row import cells
 from components.results.trust import look_row
 from components.shell.state import form_button, say
-from components.shell.words import NONE, limits, moment, percent, signed, signed_limits
+from components.shell.words import NONE, limits, moment, percent, signed
 from triptych.results.quality import Attempt, Line
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.verdicts import clear_of_criteria
@@ -175,5 +175,5 @@ def _difference(contrast: Contrast) -> str:
     interval = contrast.difference.headline
     ends = ""
     if interval.low is not None and interval.high is not None:
-        ends = f" ({signed_limits(interval.low, interval.high, contrast.share)})"
+        ends = f" ({signed(interval.low, contrast.share)} to {signed(interval.high, contrast.share)})"
     return f"{signed(interval.mean, contrast.share)}{ends}"

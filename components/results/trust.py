@@ -142,14 +142,10 @@ def _unchecked(looks: Sequence[AnnotatorLook], speeds: Sequence[Speed] | Undefin
         "All equal": [look.equal for look in looks],
         "Seconds": [speeds],
     }
-    reasons = {
-        column: [value.reason for value in values if isinstance(value, Undefined)]
-        for column, values in measures.items()
-    }
     return {
-        column: undefined[0]
-        for column, undefined in reasons.items()
-        if undefined and len(undefined) == len(measures[column])
+        column: str(values[0])
+        for column, values in measures.items()
+        if all(isinstance(value, Undefined) for value in values)
     }
 
 

@@ -71,10 +71,6 @@ def signed(difference: float, share: bool = False) -> str:
     return written(difference, "points" if share else "difference")
 
 
-def signed_limits(low: float, high: float, share: bool = False) -> str:
-    return f"{signed(low, share)} to {signed(high, share)}"
-
-
 def read_aloud(text: str) -> str:
     """A user's text as the hidden label of a widget; the text itself is drawn above it.
 
