@@ -36,13 +36,11 @@ def item_findings(file: ItemFile, rubric: Rubric, formats: Formats, common: Sequ
     graver, folded = linter.gravest_first([finding for finding, is_ticked in findings.items() if not is_ticked])
     asked = {""}
     for finding in graver:
-        _draw(finding)
-        _ask(finding, common, asked)
+        _draw(finding, common, asked)
     if folded:
         with st.expander(counted(len(folded), "more remark" if graver else "remark")):
             for finding in folded:
-                _draw(finding)
-                _ask(finding, common, asked)
+                _draw(finding, common, asked)
     for finding, is_ticked in findings.items():
         if is_ticked and finding.name_mark not in asked:
             st.caption(state.plain(finding.text))
@@ -65,7 +63,7 @@ def _ask(finding: LintFinding, common: Sequence[str], asked: set[str]) -> None:
         st.checkbox(COMMON, value=mark in common, key=f"common-{mark}")
 
 
-def _draw(finding: LintFinding) -> None:
+def _draw(finding: LintFinding, common: Sequence[str], asked: set[str]) -> None:
     stop = " This will prevent the launch." if finding.blocking else ""
     state.say(f"{finding.text} {finding.advice}{stop}", "info" if finding.severity == "note" else "warning")
     if finding.items:
@@ -76,3 +74,4 @@ def _draw(finding: LintFinding) -> None:
         ]
         more = [f"and {len(lines) - MAX_NAMED:,} more"] if len(lines) > MAX_NAMED else []
         st.text("\n".join([*lines[:MAX_NAMED], *more]))
+    _ask(finding, common, asked)
