@@ -219,11 +219,9 @@ def _single_annotators(analysis: StudyAnalysis) -> Iterator[Finding]:
 
 def _these_only(analysis: StudyAnalysis) -> Iterator[Finding]:
     """Differences that hold for these annotators and not for others like them."""
-    few = analysis.n_annotators < ENOUGH_ANNOTATORS
-    if few and analysis.n_annotators and analysis.contrasts:
-        noun = "annotator" if analysis.n_annotators == 1 else "annotators"
-        words = f"{analysis.n_annotators} {noun}: too few to know what others would prefer; "
-        words += f"{ENOUGH_ANNOTATORS} are needed."
+    if 0 < analysis.n_annotators < ENOUGH_ANNOTATORS and analysis.contrasts:
+        people = counted(analysis.n_annotators, "annotator")
+        words = f"{people}: too few to know what others would prefer; {ENOUGH_ANNOTATORS} are needed."
         yield Finding(70, "few annotators", words)
         return
     if here_only := tested_here_only(analysis, analysis.compared):
