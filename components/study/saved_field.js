@@ -52,16 +52,11 @@ function watch(root, send) {
   };
 
   function show() {
-    const waiting = Object.keys(entries());
+    const isWaiting = Object.keys(entries()).length > 0;
     const stopped = data.stopped.length;
     const time = data.savedAt && new Date(data.savedAt).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
-    line.textContent = stopped
-      ? `${stopped} not saved`
-      : waiting.length
-        ? "Saving…"
-        : time
-          ? `Saved ${time}`
-          : "Every field is saved as you type";
+    const saved = time ? `Saved ${time}` : "Every field is saved as you type";
+    line.textContent = stopped ? `${stopped} not saved` : isWaiting ? "Saving…" : saved;
   }
 
   function summarize() {
