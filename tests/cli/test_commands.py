@@ -101,6 +101,20 @@ def test_an_earlier_name_leads_on_with_one_line(run, former):
     assert (warning.count("\n"), " ".join(new) in warning) == (1, True)
 
 
+@pytest.mark.parametrize(
+    ("stream", "words", "code"),
+    [
+        ("stdin", ("people", "add-lead", "Dr Lead"), 2),
+        ("stdout", ("study", "list"), 0),
+        ("stderr", ("study", "list", "--unknown"), 2),
+    ],
+)
+def test_a_closed_stream_changes_no_exit_code(monkeypatch, sqlite_engine, stream, words, code):
+    monkeypatch.setattr(sys, stream, None)
+    assert program.main(words) == code
+    getattr(sys, stream).close()
+
+
 def test_the_earlier_report_command_leads_on(run, sqlite_engine):
     code, _, complaint = run("report", "nowhere", "folder")
 

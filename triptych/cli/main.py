@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from triptych import settings
 from triptych.operations import doctor
@@ -32,6 +34,9 @@ EXIT_CODES = {
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed, by a script or a service
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 (open to the end)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal may lack characters of a name or a title
