@@ -168,6 +168,23 @@ def test_a_row_postgresql_cannot_hold_is_named(sqlite_engine, postgres_engine, f
     assert not any(contents(postgres_engine).values())
 
 
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ("membership SET joined_at = 'yesterday' WHERE id = 1", "membership 1: joined_at"),
+        ("person SET pseudonym = CAST(x'ff' AS TEXT) WHERE id = 1", "person: pseudonym"),
+    ],
+)
+def test_a_value_that_cannot_be_read_is_named(sqlite_engine, other_sqlite, filled, change, place):
+    with writing(sqlite_engine) as session:
+        session.execute(text(f"UPDATE {change}"))
+
+    with pytest.raises(UnsafeDatabase, match=f"^Nothing was moved. {place} cannot be read. Correct this"):
+        move.move(sqlite_engine, other_sqlite)
+
+    assert not any(contents(other_sqlite).values())
+
+
 def test_rows_that_come_out_different_move_nothing(sqlite_engine, other_sqlite, filled, monkeypatch):
     count_on = move.count_on
 

@@ -46,6 +46,7 @@ from triptych.storage import events, outputs, schema, sqlite_files, working
 from triptych.storage.models import Access, Base, Kind, Role, Study
 from triptych.storage.rows import owner, within
 from triptych.storage.unavailable import explained
+from triptych.storage.unreadable import places_named
 
 BATCH, BLOCK = 500, 2**20  # rows; bytes
 TABLES: Sequence[Table] = Base.metadata.sorted_tables
@@ -68,13 +69,13 @@ def move(source: Engine, target: Engine, slugs: Sequence[str] = ()) -> list[Move
     """Copy whole studies with everybody in them, or the whole database if `slugs` is empty; the source is not changed.
 
     Every row is read back and compared, and every event chain checked, before the target is committed. Raises NotFound
-    for an unknown study; UnsafeDatabase if the target is not empty, a schema or a row differs, or a chain is broken;
-    DatabaseUnavailable.
+    for an unknown study; UnsafeDatabase if the target is not empty, a value cannot be read, a schema or a row differs,
+    or a chain is broken; DatabaseUnavailable.
     """
     _refuse_other_schema(source)
     schema.migrate(target)
     # in the other order, a failure of one database would be attributed to the other
-    with explained(), _snapshot(source) as old, target.begin() as new:
+    with explained(), _snapshot(source) as old, places_named(old, "Nothing was moved."), target.begin() as new:
         refuse_full(new)
         _refuse_unknown(old, slugs)
         for table in TABLES:
@@ -212,14 +213,14 @@ def insertion(table: Table, dialect: str) -> Insert:
 
 def _copy(old: Connection, new: Connection, table: Table, rows: Select[Any]) -> None:
     statement = insertion(table, new.dialect.name)
-    try:
-        for batch in old.execution_options(yield_per=BATCH).execute(rows).mappings().partitions():
+    for batch in old.execution_options(yield_per=BATCH).execute(rows).mappings().partitions():
+        try:
             new.execute(statement, [{f"_{name}": value for name, value in row.items()} for row in batch])
-    except DBAPIError as error:
-        if error.connection_invalidated:
-            raise
-        reason = str(error.orig).partition("\n")[0]
-        raise UnsafeDatabase(f"The new database refuses a row of {table.name}: {reason}. Nothing was moved.") from error
+        except DBAPIError as error:
+            if error.connection_invalidated:
+                raise
+            reason = f"{table.name}: {str(error.orig).partition(chr(10))[0]}"
+            raise UnsafeDatabase(f"The new database refuses a row of {reason}. Nothing was moved.") from error
 
 
 def count_on(new: Connection) -> None:

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from glob import escape
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,6 @@ from sqlalchemy import (
     select,
     text,
 )
-from sqlalchemy.exc import OperationalError
 from sqlmodel import Session
 
 from triptych import clock, settings
@@ -37,8 +35,8 @@ from triptych.storage import events
 from triptych.storage.database import backend_of, open_engine, sqlite_path
 from triptych.storage.models import Base, Study
 from triptych.storage.sqlite_files import MAX_STEPS, copy_sqlite, driver_connection, have_same_pages, unchanged
-from triptych.storage.unavailable import explained, is_unavailable
-from triptych.storage.unreadable import unreadable
+from triptych.storage.unavailable import explained
+from triptych.storage.unreadable import places_named
 
 HEAD = "0014"
 UNFINISHED = ".part.db"  # how the name of a copy ends until it is complete; a kill leaves one, perhaps with a journal
@@ -50,7 +48,6 @@ VERSION = Table(
     PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
 )
 MIGRATING = 7226  # number of PostgreSQL's advisory lock for migrations
-NAMED_PLACES = 10  # unreadable values in one message
 log = logging.getLogger("triptych.storage.schema")
 _alembic_lock = threading.Lock()  # it keeps the connection that it migrates in a global
 
@@ -165,7 +162,7 @@ def upgrade(engine: Engine) -> None:
             _create(connection)
         elif version != HEAD:
             _run_migrations(connection, HEAD)
-            with _places_named(connection):
+            with places_named(connection, "The database was not upgraded and is unchanged."):
                 _record_baselines(connection)
 
 
@@ -208,24 +205,6 @@ def _record_baselines(connection: Connection) -> None:
     for study_id in session.scalars(select(Study.id).order_by(Study.id)).all():
         events.record_baseline(session, study_id)
         events.write_pending(session)
-
-
-@contextmanager
-def _places_named(connection: Connection) -> Iterator[None]:
-    """Raises UnsafeDatabase, with table, row and column, for a stored value that cannot be read."""
-    try:
-        yield
-    except (*events.UNREADABLE, OperationalError) as error:
-        # on SQLite also a text that is not UTF-8; on PostgreSQL nothing can be read after an error of its own
-        if isinstance(error, OperationalError) and (connection.dialect.name != "sqlite" or is_unavailable(error)):
-            raise
-        places = list(islice(unreadable(connection), NAMED_PLACES))
-        if not places:
-            raise
-        raise UnsafeDatabase(
-            f"The database was not upgraded and is unchanged. {' '.join(places)} Correct this in the database with "
-            "another program, then try again."
-        ) from error
 
 
 @contextmanager

@@ -7,18 +7,38 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from sqlalchemy import JSON, Column, Connection, Enum, Float, Integer, LargeBinary, Text, cast, select, type_coerce
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.types import NullType
 
+from triptych.errors import UnsafeDatabase
 from triptych.storage import events
 from triptych.storage.models import Utc
 from triptych.storage.rows import TABLES
-from triptych.storage.unavailable import refuse_unavailable
+from triptych.storage.unavailable import is_unavailable, refuse_unavailable
 
 UNREADABLE = (*events.UNREADABLE, SQLAlchemyError)
+NAMED_PLACES = 10  # unreadable values in one message
+
+
+@contextmanager
+def places_named(connection: Connection, outcome: str) -> Iterator[None]:
+    """Raises UnsafeDatabase, with table, row and column, for a stored value that cannot be read."""
+    try:
+        yield
+    except (*events.UNREADABLE, OperationalError) as error:
+        # on SQLite also a text that is not UTF-8; on PostgreSQL nothing can be read after an error of its own
+        if isinstance(error, OperationalError) and (connection.dialect.name != "sqlite" or is_unavailable(error)):
+            raise
+        places = list(islice(unreadable(connection), NAMED_PLACES))
+        if not places:
+            raise
+        raise UnsafeDatabase(
+            f"{outcome} {' '.join(places)} Correct this in the database with another program, then try again."
+        ) from error
 
 
 @contextmanager
