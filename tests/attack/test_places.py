@@ -207,8 +207,9 @@ def seconds_from_now(seconds: int) -> float:
 @pytest.mark.parametrize("claim", ["sub", "PROLIFIC_PID"])
 def test_a_token_of_its_id_takes_a_place(engine, study, claim):
     here = adjust(engine, study, proof="signature")
+    just_made = {"exp": seconds_from_now(60), "nbf": seconds_from_now(5)}  # the panel's clock is ahead
 
-    assert arrive(engine, study, "sent", token(places.key_of(here), {claim: "sent", "exp": seconds_from_now(60)}))
+    assert arrive(engine, study, "sent", token(places.key_of(here), {claim: "sent"} | just_made))
 
 
 def test_the_text_of_a_token_is_no_id(engine, study):
@@ -233,6 +234,8 @@ def test_a_token_of_another_makes_no_place(engine, study):
         "no signature": token(key, {"sub": "sent"}, "none"),
         "a key pair": token(key, {"sub": "sent"}, "RS256"),
         "over": token(key, {"sub": "sent", "exp": seconds_from_now(-1)}),
+        "not yet": token(key, {"sub": "sent", "nbf": seconds_from_now(120)}),
+        "a beginning that is none": token(key, {"sub": "sent", "nbf": None}),
         "a time that is none": token(key, {"sub": "sent", "exp": "never"}),
         "a time beyond all numbers": token(key, {"sub": "sent", "exp": 10**400}),
         "not a time": token(key, {"sub": "sent", "exp": float("nan")}),

@@ -35,6 +35,7 @@ from triptych.storage.models import (
 from triptych.study.settings import settings_of
 
 SPARE = 1.5  # people let in per place wanted: some of them give up
+CLOCKS_DIFFER_SECONDS = 60  # a token may begin that much later than now: the panel's clock can be ahead
 log = logging.getLogger("triptych.people")
 
 
@@ -131,7 +132,8 @@ def _claims(key: bytes, token: bytes) -> dict[str, Any]:
         header, claims = _header_and_claims(text)
         if header["alg"] == "HS256" and hmac.compare_digest(_decoded(signature), _signed(key, text)):
             now = clock.now().replace(tzinfo=UTC).timestamp()
-            return dict(claims) if now < float(claims.get("exp", now + 1)) else {}
+            begins = float(claims.get("nbf", now)) - CLOCKS_DIFFER_SECONDS
+            return dict(claims) if begins <= now < float(claims.get("exp", now + 1)) else {}
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         pass  # invalid token
     return {}
