@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
@@ -27,7 +28,7 @@ from triptych.study import saved_setting
 from triptych.study.design import fixed
 from triptych.study.persons import Who
 from triptych.study.saved_setting import Change, Overtaken, value_of
-from triptych.study.settings import LONGEST_TEXT
+from triptych.study.settings import LONGEST_TEXT, written_amount
 from triptych.web.session import stored_name
 
 STATUS = '<p class="triptych-saved" role="status"></p>\n'
@@ -107,9 +108,9 @@ def number(path: str, label: str, least: float, most: float | None = None, **opt
 
 
 def money(path: str, label: str) -> SettingField:
-    """An amount in cents, stored as text, since a float could be rounded."""
-    options = {"min_value": 0.0, "step": 0.01, "format": "%.2f", "value": None, "placeholder": "Not set"}
-    return SettingField(path, label, "number_input", options, _as_float, _as_cents, float)
+    """An amount, stored as text, since a float could be rounded."""
+    options = {"min_value": 0.0, "step": 0.01, "value": None, "placeholder": "Not set"}
+    return SettingField(path, label, "number_input", options, _as_float, _as_amount, float)
 
 
 def choice(path: str, label: str, names: Mapping[Any, str], **options: Any) -> SettingField:
@@ -135,8 +136,8 @@ def _as_float(amount: str | None) -> float | None:
     return None if amount is None else float(amount)
 
 
-def _as_cents(amount: float | None) -> str | None:
-    return None if amount is None else f"{amount:.2f}"
+def _as_amount(amount: float | None) -> str | None:
+    return None if amount is None else written_amount(Decimal(repr(amount)))
 
 
 def _as_day(text: str | None) -> date | None:
@@ -214,6 +215,8 @@ class SettingsSheet:
         if is_new or each.stored(content) == now:
             memory.seen[path] = now
         options = dict(each.options)
+        if each.typed is float and content and content != round(content, 2):
+            options["format"] = "%g"  # Streamlit would show 0.375 as 0.38
         if not state.change_shown(key, content):
             options |= each.starting_with(content)
         memory.fields[path] = each
