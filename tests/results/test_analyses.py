@@ -639,11 +639,21 @@ def test_readings_hold_those_who_marked_nothing_too(marked):
     assert spans(texts.readings_of(session, study, frame, alone)) == Undefined("No text was read by two annotators.")
 
 
-def test_two_chinese_characters_are_a_word_to_read(marked, monkeypatch):
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("语气轻松，与病人的担忧不符。", 6),
+        ("ふりだした雨", 3),
+        ("น้ำเสียงสบายๆ ไม่ตรงกับความกังวลของผู้ป่วย", 9),
+        ("ភាសាខ្មែរ yes", 3),
+    ],
+    ids=["Chinese", "Japanese", "Thai", "Khmer"],
+)
+def test_words_to_read_are_estimated_without_white_space(marked, monkeypatch, text, words):
     session, study, _ = marked
     monkeypatch.setattr(texts, "_texts", {})
-    session.execute(update(Item).values(context="语气轻松，与病人的担忧不符。"))
-    assert texts.texts_of(session, study).contexts["words"].tolist() == [6]
+    session.execute(update(Item).values(context=text))
+    assert texts.texts_of(session, study).contexts["words"].tolist() == [words]
 
 
 def test_words_to_read_include_context_and_all_candidates(marked):

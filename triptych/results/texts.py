@@ -17,7 +17,7 @@ from triptych.results.frame.counted import counted_items, people_counted
 from triptych.results.frame.highlights import highlights_of
 from triptych.results.frame.loading import GIVEN_STATE, membership_of
 from triptych.results.frame.model import Counted, Frame, StudyName, name_of
-from triptych.rubric.wording import length_in_words
+from triptych.rubric.wording import words_to_read
 from triptych.storage.models import (
     RATED,
     Assignment,
@@ -110,7 +110,7 @@ def _counted_texts(session: Session, study: Study) -> Texts:
         .where(*main)
     )
     rows = [
-        (candidate, item, system, turn, len(text), length_in_words(text))
+        (candidate, item, system, turn, len(text), words_to_read(text))
         for candidate, item, system, whole, turns in session.execute(candidates)
         for turn, text in (enumerate(turn_text for _, turn_text in turns) if turns else ((WHOLE, whole or ""),))
         if text
@@ -122,7 +122,7 @@ def _counted_texts(session: Session, study: Study) -> Texts:
     alike = Counter("\n".join(texts).strip().casefold() for texts in contexts.values())
     parts = pd.DataFrame([(item, text) for item, texts in contexts.items() for text in texts], columns=["item", "text"])
     part, different = pd.factorize(parts["text"])
-    words = np.array([length_in_words(text) for text in different], dtype=int)
+    words = np.array([words_to_read(text) for text in different], dtype=int)
     columns = ["candidate", "item", "system", "turn", "characters", "words"]
     return Texts(
         pd.DataFrame(rows, columns=columns),

@@ -20,6 +20,7 @@ NOT_READ = AS_THEY_ARE - {"translations"}  # by annotators
 
 # also in `components/workbench/textpoints.js`: kana and Chinese characters, and the punctuation between them
 IDEOGRAPHS = re.compile(r"[\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]{1,2}")
+UNSPACED_WORD = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]{1,5}")
 WIDE_PUNCTUATION = re.compile(r"[\u3000-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]")
 
 
@@ -28,6 +29,14 @@ def length_in_words(text: str) -> int:
     if text.isascii():
         return len(text.split())
     return len(IDEOGRAPHS.sub(" x ", WIDE_PUNCTUATION.sub(" ", text)).split())
+
+
+def words_to_read(text: str) -> int:
+    """As `length_in_words`, also for Thai, Lao, Burmese and Khmer, of which five characters are about a word.
+
+    Their limits stay by white space: another count could make the sample of a stored rubric too long.
+    """
+    return length_in_words(text if text.isascii() else UNSPACED_WORD.sub(" x ", text))
 
 
 def texts_of(part: Any, left_out: Set[str] = AS_THEY_ARE | ITEMS) -> Iterator[str]:
