@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from components.annotator import consent, endings, entry_test
+from components.annotator import consent, endings, entry_test, unsent
 from components.annotator.instructions import instruct
 from components.shell import entrance, state
 from components.shell.choices import choose_language
@@ -16,6 +16,7 @@ from components.workbench import workbench
 from triptych.annotate import assignments, desk, onboarding
 from triptych.annotate import entry_test as admission
 from triptych.annotate.assignments import NoItem
+from triptych.annotate.blinding import store_keys
 from triptych.annotate.instructions import instructions_for
 from triptych.annotate.onboarding import Ending, Stage, Step
 from triptych.errors import TriptychError
@@ -76,6 +77,7 @@ try:
         on_desk = desk.Desk() if step else desk.lay(session, study, who, showing=showing)
         ending = onboarding.ending(study, on_desk.nothing) if on_desk.nothing else None
         last = assignments.changeable(session, study, who) if ending else None
+        left_behind = store_keys(session, study, who) if on_desk.nothing == NoItem.withdrawn else []
 except DatabaseUnavailable:
     raise  # the router shows this and polls
 except TriptychError as refusal:
@@ -89,6 +91,8 @@ if step:
     begun = step.sheet and (step.sheet.number, step.sheet.begun)
     entrance.begin_at_top(f"{slug} {step.stage} {begun}")
     st.stop()
+if left_behind:
+    unsent.forget(left_behind)
 if on_desk.nothing and ending:
     endings.draw(on_desk.nothing, ending, partial(state.remember, BACK, last) if last else None)
 if on_desk.view is None:

@@ -6,9 +6,11 @@ from contextlib import suppress
 
 import streamlit as st
 
+from components.annotator import unsent
 from components.shell import state
 from components.shell.choices import choose_language, confirmed
 from components.shell.words import moment
+from triptych.annotate.blinding import store_keys
 from triptych.languages.language import _, message, ngettext
 from triptych.privacy import erasure, personal_data, withdrawal
 from triptych.privacy.personal_data import Part
@@ -36,6 +38,7 @@ WITHDRAWN_MESSAGE = message("You have withdrawn from this study. Thank you for y
 
 def withdraw(study: Study) -> None:
     if state.run_command(withdrawal.withdraw_myself, study, who, done=_(WITHDRAWN_MESSAGE)):
+        unsent.forget(state.run_query(store_keys, study, who) or ())  # now: the login may have ended
         with suppress(DatabaseUnavailable):  # the next clearing removes what is left in the files
             erasure.wipe(state.engine())
     st.rerun()

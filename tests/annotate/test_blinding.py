@@ -174,8 +174,8 @@ def test_the_store_key_is_another_for_another_person(sqlite_engine, make_study):
         study, _, (first, second) = make_study(session)
         assignment = assigned(session, study, first)
 
-    assert blinding.store_key(assignment, first) != blinding.store_key(assignment, second)
-    assert first.pseudonym not in blinding.store_key(assignment, first)
+    assert blinding.store_key(assignment.token, first) != blinding.store_key(assignment.token, second)
+    assert first.pseudonym not in blinding.store_key(assignment.token, first)
 
 
 def test_rubrics_of_changed_wordings_are_forgotten(sqlite_engine, make_study, monkeypatch):

@@ -10,18 +10,20 @@ import pytest
 from helpers import browser
 from helpers.browser import expect, radio, saved, token
 from helpers.present import present
-from helpers.studies import add_person, join, open_study
+from helpers.studies import SMALL_RUBRIC, add_person, draft_items, join, open_study
 from playwright.sync_api import Dialog, Error, Route
 from sqlmodel import select
 
 from triptych.people import links, logins
-from triptych.storage.models import Assignment, Highlight, Rating, Submission
+from triptych.privacy import withdrawal
+from triptych.storage.models import Assignment, Highlight, Person, Rating, Submission
 from triptych.study import lifecycle
+from triptych.study.persons import Who
 
 pytestmark = pytest.mark.browser
 chromium = browser.chromium
 
-SLUG = "keeping"
+SLUG, OTHER = "keeping", "other"
 DRAFT, ACT = "**/desk/draft", "**/desk/act"
 REJECTED = '[data-tw-question="A:verdict"] textarea'
 APP = "document.querySelector('[data-testid=stApp]')"
@@ -29,8 +31,10 @@ LOCAL = "Object.keys(localStorage).filter((key) => key.startsWith('triptych:'))"
 
 
 def fill(session: Any) -> None:
-    """One open study; every test adds its own annotators."""
-    open_study(session, SLUG)
+    """An open study and a draft of another; every test adds its own annotators."""
+    _, lead = open_study(session, SLUG)
+    plan = lifecycle.StudyPlan(title=OTHER, seed=OTHER)
+    lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(1), lead.pseudonym, lead.person_id)
 
 
 @pytest.fixture(scope="module")
@@ -307,6 +311,45 @@ def test_the_next_person_on_a_computer_sees_no_old_draft(app, page, context, ann
     assert present(stored(app, own_token).draft)["ratings"]["A"]["fluency"] == 1
     # the closed page may still have sent the rest, in its own name
     assert present(stored(app, name).draft)["ratings"]["A"]["fluency"] == 3
+
+
+@pytest.fixture
+def unsent(app, page):
+    """A tab whose browser has a draft that the server does not have."""
+    page.route(DRAFT, lambda route: route.abort())
+    radio(page, "A:fluency", 3).check()
+    expect(saved(page)).to_have_attribute("data-state", "waiting")
+    return page
+
+
+def join_another(app: browser.App, page: Any) -> Who:
+    """The person in this tab, who keeps their login when they withdraw from one study."""
+    with app.writing() as session:
+        person = session.get_one(Person, stored(app, token(page)).person_id)
+        who = Who(person.id, person.pseudonym, person.role, person.name, 0)
+        return join(session, lifecycle.by_slug(session, OTHER), who)
+
+
+@pytest.mark.parametrize("stays", [False, True], ids=["whose login ends", "who stays signed in"])
+def test_who_withdraws_leaves_no_unsent_draft_behind(app, unsent, stays):
+    if stays:
+        join_another(app, unsent)
+    unsent.goto(f"{app.url}/my_data")
+    unsent.evaluate("localStorage.setItem('triptych:somebody.else:pen', '{}')")
+    assert len(unsent.evaluate(LOCAL)) == 2
+    unsent.get_by_role("button", name="Withdraw from this study").click()
+    unsent.get_by_text("I want to withdraw").click()
+    unsent.get_by_role("button", name="Withdraw now").click()
+    unsent.wait_for_function(f"() => {LOCAL}.join() === 'triptych:somebody.else:pen'")
+
+
+def test_who_was_withdrawn_finds_no_unsent_draft(app, unsent):
+    who = join_another(app, unsent)
+    with app.writing() as session:
+        withdrawal.withdraw(session, lifecycle.by_slug(session, SLUG), who.pseudonym, "P-lead")
+    unsent.reload()
+    expect(unsent.get_by_role("heading", name="You have withdrawn")).to_be_visible()
+    unsent.wait_for_function(f"() => {LOCAL}.length === 0")
 
 
 def test_signing_out_in_one_tab_closes_the_others(app, page, context):

@@ -187,7 +187,7 @@ def view(
             token=assignment.token,
             version=assignment.version,
             draft_seq=assignment.draft_seq,
-            store_key=store_key(assignment, who),
+            store_key=store_key(assignment.token, who),
             state="reserved" if assignment.submitted_at is None else "submitted",
             # checks look like other items
             purpose=assignment.purpose if assignment.purpose in BEFORE_WORK else Purpose.main,
@@ -255,10 +255,16 @@ def _in_turn(item: SeenItem, study: Study, rubric: Rubric, assignment: Assigned,
     return item.model_copy(update={"candidates": candidates[:opened] + later})
 
 
-def store_key(assignment: Assigned, who: Who) -> str:
+def store_key(token: str, who: Who) -> str:
     """Opaque name of the draft stored in the browser: a part for the person, a full stop, a part for the assignment."""
     person = hashlib.blake2b(who.pseudonym.encode(), digest_size=8).hexdigest()
-    return f"{person}.{hashlib.blake2b(f'{who.pseudonym}|{assignment.token}'.encode(), digest_size=12).hexdigest()}"
+    return f"{person}.{hashlib.blake2b(f'{who.pseudonym}|{token}'.encode(), digest_size=12).hexdigest()}"
+
+
+def store_keys(session: Session, study: Study, who: Who) -> list[str]:
+    """The names of all drafts of this person in the study."""
+    own = (Assignment.study_id == study.id) & (Assignment.person_id == who.person_id)
+    return [store_key(token, who) for token in session.scalars(select(Assignment.token).where(own))]
 
 
 MAX_RUBRICS = 100  # of a process; each changed wording is another one
