@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.present import present
 from sqlalchemy import create_engine, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 
@@ -14,6 +15,7 @@ from triptych.errors import UnsafeDatabase
 from triptych.storage import database, host
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Person, Study
+from triptych.storage.unavailable import DatabaseUnavailable
 
 
 def test_every_connection_has_our_settings(sqlite_engine):
@@ -118,6 +120,35 @@ def test_a_second_server_on_one_file_is_refused(sqlite_engine):
 
     first.close()
     database.lock_server(sqlite_engine).close()
+
+
+def test_a_deleted_lock_is_taken_again_with_its_note(sqlite_engine):
+    with present(database.lock_server(sqlite_engine)) as lock:
+        place = host.RunningAt("http://lab:8501", 8501, "127.0.0.1")
+        host.write_note(lock, place)
+        path = Path(lock.name)
+        path.unlink()
+        database.hold(lock)
+
+        assert host.noted(path) == place
+        with pytest.raises(UnsafeDatabase, match="Another Triptych is using triptych.db"):
+            database.lock_server(sqlite_engine)
+
+    database.lock_server(sqlite_engine).close()
+
+
+def test_a_server_stops_where_another_took_its_lock(sqlite_engine):
+    first = present(database.lock_server(sqlite_engine))
+    Path(first.name).unlink()
+    second = present(database.lock_server(sqlite_engine))
+    with pytest.raises(DatabaseUnavailable, match="since its lock file was deleted"):
+        database.hold(first)
+
+    second.close()
+    database.hold(first)
+    with pytest.raises(UnsafeDatabase):
+        database.lock_server(sqlite_engine)
+    first.close()
 
 
 @pytest.mark.parametrize("name", ["OneDrive - Lab", "Dropbox", "iCloud Drive"])

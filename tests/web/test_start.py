@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from urllib.request import urlopen
 
 import aiohttp
 import pytest
@@ -66,6 +67,21 @@ def test_numpy_comes_after_the_limit_of_its_threads(tmp_path):
     ran = subprocess.run([sys.executable, "-c", STARTED], cwd=ROOT, env=home, capture_output=True, text=True)
 
     assert ran.stdout.split()[-2:] == ["False", "1"], ran.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows deletes no open file")
+def test_a_deleted_lock_lets_no_second_server_in(tmp_path):
+    with running_app(tmp_path) as server:
+        (tmp_path / "triptych.lock").unlink()
+        with urlopen(f"{server.url}/healthz", timeout=30) as answer:
+            assert answer.status == 200
+        second = start_server(tmp_path)
+        try:
+            assert second.process.wait(60) != 0
+        finally:
+            second.kill()
+
+    assert "Another Triptych is using triptych.db" in second.output()
 
 
 @pytest.mark.skipif(not MAPS.exists(), reason="only Linux lists the files that a process has loaded")

@@ -60,8 +60,13 @@ NO_ADDRESS = (
     " is not the address of a database. Write postgresql://USER:PASSWORD@HOST/NAME or sqlite:///FILE. Write @ and % in "
     "user or password as %40 and %25."
 )
+TAKEN = (
+    "Another Triptych may be using this database, since its lock file was deleted. What was saved is safe. The people "
+    "who run the app must stop one of the two."
+)
 log = logging.getLogger("triptych.storage.database")
 write_lock = threading.Lock()
+_holding = threading.Lock()
 
 
 @dataclass
@@ -368,3 +373,17 @@ def lock_server(engine: Engine) -> IO[str] | None:
     with suppress(OSError):
         path.with_name(host.RUNNING).unlink(missing_ok=True)
     return handle
+
+
+def hold(lock: IO[str]) -> None:
+    """Lock the file again if somebody deleted it. Raises DatabaseUnavailable if another program was faster."""
+    with _holding:
+        if os.fstat(lock.fileno()).st_nlink:
+            return
+        lock.seek(0)
+        try:
+            with host.lock_file(Path(lock.name), TAKEN) as again:
+                again.write(lock.read())
+                os.dup2(again.fileno(), lock.fileno())
+        except UnsafeDatabase as error:
+            raise DatabaseUnavailable(TAKEN) from error

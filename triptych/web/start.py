@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from pathlib import Path
 from typing import IO, Any
 
-from sqlalchemy import Engine, QueuePool
+from sqlalchemy import Engine, QueuePool, event
 
 from triptych import settings
 from triptych.errors import UnsafeDatabase
@@ -168,6 +168,8 @@ def _open(bound: str | None) -> tuple[Engine, IO[str] | None]:
     lock = database.lock_server(database.open_engine(settings.database_url()))
     with explained():
         engine = web_engine()
+    if lock:
+        event.listen(engine, "checkout", lambda *_: database.hold(lock))
     finish_erasures(engine)
     metrics.watch(engine)
     if settings.wants_demo():
