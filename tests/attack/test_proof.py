@@ -388,6 +388,27 @@ def test_a_row_that_is_there_twice_is_named(rebuilt, name, number):
     assert any(name in line for line in reported(rebuilt))
 
 
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [
+        *(("rating", "assignment_id"), ("explanation", "rating_id"), ("slot", "assignment_id")),
+        *(("submission", "assignment_id"), ("highlight", "assignment_id"), ("comment", "assignment_id")),
+        *(("membership", "study_id"), ("test_answer", "attempt_id"), ("event_detail", "event_id")),
+    ],
+)
+def test_a_row_for_a_later_one_is_named(attacked, name, column):
+    """Somebody with the file adds a part of the next annotation or event, which then cannot be stored or has it."""
+    table = TABLES[name]
+    (row,) = changed_rows(attacked, f'SELECT * FROM "{name}" LIMIT 1')
+    values = dict(row._mapping) | {column: 4_711}
+    values |= {key.name: 99_999 for key in table.primary_key.columns if key.name == "id"}
+    bound = ", ".join(f":{column}" for column in values)
+    names = ", ".join(f'"{column}"' for column in values)
+    changed(attacked, f'INSERT INTO "{name}" ({names}) VALUES ({bound})', **values)
+
+    assert any(line.startswith(f"{name} ") and "that is not there" in line for line in reported(attacked))
+
+
 def test_a_trigger_and_a_view_are_named(rebuilt):
     changed(rebuilt, "CREATE TRIGGER t AFTER INSERT ON rating BEGIN UPDATE rating SET number = 5; END")
     changed(rebuilt, "CREATE VIEW v AS SELECT * FROM rating")

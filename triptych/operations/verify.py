@@ -173,8 +173,11 @@ def _in_another_form(column: Column[Any]) -> ColumnElement[bool] | None:
 def _differences(session: Session, study: Study, folded: FoldedStudy) -> Iterator[str]:
     study = session.get_one(Study, study.id, populate_existing=True)
     persons = dict(map(tuple, session.execute(select(Person.id, Person.pseudonym))))
-    yield from foreign_parts.in_database(session.connection())
+    foreign = foreign_parts.in_database(session.connection())
+    yield from foreign
     yield from sqlite_files.damage(session.connection())
+    if not foreign:  # SQLite compares no references to a table in another form
+        yield from sqlite_files.ownerless(session.connection(), TABLES)
     for number in folded.gone:
         yield f"The values of event {number} are missing from the log, but nobody withdrew or was erased since."
     yield from _of_baseline(folded)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -176,3 +176,12 @@ def damage(connection: Connection) -> list[str]:
         return []
     answer = connection.execute(text("PRAGMA integrity_check(1)")).scalar()
     return [] if answer == "ok" else [f"The database file is damaged or was edited: {answer}."]
+
+
+def ownerless(connection: Connection, tables: Iterable[str]) -> Iterator[str]:
+    """A sentence about each row in an SQLite file that refers to a missing row, so that it will belong to the next row
+    of that number. To be called only for tables in the program's own form.
+    """
+    for table in tables if connection.dialect.name == "sqlite" else ():
+        for _, row, parent, _ in connection.execute(text(f'PRAGMA foreign_key_check("{table}")')):
+            yield f"{table} {row}: it refers to a row of {parent} that is not there."
