@@ -16,7 +16,7 @@ import pytest
 
 from triptych.errors import ImportRefused
 from triptych.exchange import import_ratings
-from triptych.formats.model import MAX_SYSTEMS
+from triptych.formats.model import MAX_GROUPS, MAX_SYSTEMS
 from triptych.formats.ratings import archives, levels, potato, proposal, read_files, read_ratings
 from triptych.formats.ratings import assemble as assembling
 from triptych.formats.ratings.assemble import Assembled, assemble
@@ -119,6 +119,16 @@ def test_ratings_of_too_many_systems_are_not_put_together(monkeypatch):
 
     assert [str(problem) for problem in result.problems] == ["The files name 51 systems; at most 50 can be compared."]
     assert not read.called
+
+
+def test_a_group_for_each_annotator_is_refused():
+    rows = "".join(f"i,m,a{n},g{n},c,4\n" for n in range(MAX_GROUPS + 1))
+    head = "item_id,system,annotator,annotator_group,criterion,value\n"
+
+    result = assembled(read_ratings(f"{head}{rows}".encode(), "ratings.csv"))
+
+    assert any("21 groups of annotators; at most 20" in str(problem) for problem in result.problems)
+    assert not result.ok
 
 
 def zipped(files: dict[str, str]) -> bytes:

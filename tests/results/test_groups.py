@@ -20,6 +20,8 @@ from helpers.results_pages import visit, words  # noqa: F401
 from helpers.studies import full_answers, sure
 from helpers.study_pages import button
 
+from triptych.errors import NotAllowed
+from triptych.formats.model import MAX_GROUPS
 from triptych.privacy import erasure
 from triptych.results.caveats import caveats
 from triptych.results.first_screen.slices import slices
@@ -34,7 +36,7 @@ from triptych.stats.crossed import CrossedEffects, Difference
 from triptych.storage import database, events
 from triptych.storage.events import EventKind
 from triptych.storage.models import Person
-from triptych.study.annotator_groups import set_group
+from triptych.study.annotator_groups import assign, set_group
 from triptych.study.settings import StudySettings, settings_of
 from triptych.web.session import web_engine
 
@@ -343,6 +345,24 @@ def test_a_judge_that_does_not_count_makes_no_second_group():
         part["kind"] = pd.Categorical(np.where(part["annotator"] == "P-5", "judge", "human"))
     analysis = analysed(frame, annotator_groups={f"P-{n}": "a" for n in range(5)})
     assert analysis.groups == {}
+
+
+def test_thousands_of_groups_of_an_import_are_not_compared():
+    """The settings of a capsule may name any groups, also of people who are not there."""
+    several = {"P-0": "a", "P-1": "b"}
+    assert analysed(crossed(30, 6), annotator_groups=several).groups == several
+    many = several | {f"P-{n}": f"group {n}" for n in range(6, 3000)}
+    assert analysed(crossed(30, 6), annotator_groups=many).groups == {}
+
+
+def test_more_groups_than_can_be_compared_are_refused(engine, make_study):
+    with database.writing(engine) as session:
+        study, lead, _ = make_study(session)
+        many = {f"P-{n}": f"group {n}" for n in range(MAX_GROUPS)}
+        assign(session, study, many, lead.pseudonym)
+
+        with pytest.raises(NotAllowed, match="at most 20 groups"):
+            assign(session, study, {"P-more": "one more"}, lead.pseudonym)
 
 
 def put(session, study, lead, **groups: Person) -> None:

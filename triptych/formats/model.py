@@ -28,6 +28,7 @@ CELLS_PER_LINE = 20  # of a CSV file, on average
 MAX_ITEMS = 100_000
 MAX_CANDIDATES = 6
 MAX_SYSTEMS = 50  # of a study; every pair of them is tested
+MAX_GROUPS = 20  # of annotators: every two are compared for every two systems under every criterion
 MAX_PROBLEMS = 200
 MAX_ALIKE = 5  # problems of one kind that are listed individually
 VARIED = re.compile(r"'.*?'(?!\w)|[\d.,]*\d", re.DOTALL)  # quoted or numbers: what differs between problems of one kind

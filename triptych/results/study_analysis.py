@@ -12,6 +12,7 @@ from functools import cached_property
 
 import pandas as pd
 
+from triptych.formats.model import MAX_GROUPS
 from triptych.results.annotators import workers
 from triptych.results.criterion import CriterionResult, StudyRatings, criterion_ratings, criterion_result
 from triptych.results.disagreement import Disagreement, disagreement
@@ -90,9 +91,12 @@ class StudyAnalysis(StudyNumbers):
 
     @cached_property
     def groups(self) -> Mapping[str, str]:
-        """Annotator → their group; empty if all whose ratings count are in the same group."""
+        """Annotator → their group; empty if all whose ratings count are in the same group, or there are too many groups
+        to compare, as in studies of earlier versions.
+        """
         groups = self.frame.settings.annotator_groups
-        return groups if len({groups.get(worker.annotator) for worker in self.workers}) > 1 else {}
+        has_several = len({groups.get(worker.annotator) for worker in self.workers}) > 1
+        return groups if has_several and len({*groups.values()}) <= MAX_GROUPS else {}
 
     @cached_property
     def collection(self) -> Collected:

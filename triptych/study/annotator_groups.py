@@ -9,6 +9,8 @@ from datetime import datetime
 from sqlalchemy import delete, func, select
 from sqlmodel import Session
 
+from triptych.errors import NotAllowed
+from triptych.formats.model import MAX_GROUPS
 from triptych.storage import arrivals, events
 from triptych.storage.events import EventKind
 from triptych.storage.models import Assignment, Event, EventDetail, Person, Purpose, Study
@@ -28,8 +30,8 @@ def set_group(session: Session, study: Study, pseudonyms: Sequence[str], group: 
 def assign(session: Session, study: Study, groups: Mapping[str, str], actor: str) -> None:
     """Sets the groups of annotators and logs it; groups: pseudonym → group, an empty name for no group.
 
-    Groups describe people and are no part of the frozen design. Raises NotAllowed for a name that is too long, or for
-    somebody who was erased.
+    Groups describe people and are no part of the frozen design. Raises NotAllowed for a name that is too long, too many
+    groups, or somebody who was erased.
     """
     study = lifecycle.lock(session, study.id)
     refuse_erased(session, study.id, groups)
@@ -37,6 +39,8 @@ def assign(session: Session, study: Study, groups: Mapping[str, str], actor: str
     after = {name: group for name, group in {**before, **groups}.items() if group}
     if after == before:
         return
+    if len({*after.values()}) > max(MAX_GROUPS, len({*before.values()})):
+        raise NotAllowed(f"Annotators can be in at most {MAX_GROUPS} groups.")
     study.settings = stored(changed(study, annotator_groups=after))
     session.flush()
     events.record(session, study.id, EventKind.annotators_grouped, actor, old=dict(before), new=dict(after))

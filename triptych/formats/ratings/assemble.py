@@ -15,7 +15,7 @@ from typing import NoReturn, TypeVar
 
 from triptych.errors import InvalidAnnotation
 from triptych.formats.layout import ITEM_GROUP
-from triptych.formats.model import MAX_SYSTEMS, CandidateDraft, Findings, ItemDraft, ItemFile, Problem
+from triptych.formats.model import MAX_GROUPS, MAX_SYSTEMS, CandidateDraft, Findings, ItemDraft, ItemFile, Problem
 from triptych.formats.names import Lookalikes, fault_of
 from triptych.formats.ratings.controls import EXPLAINING, REASONS
 from triptych.formats.ratings.model import (
@@ -480,6 +480,8 @@ class _Builder:
             self.findings.error("There are no ratings left to import.")
         excluded = {name: reason for file in self.files for name, reason in file.excluded.items()}
         groups = {name: group for file in self.files for name, group in file.annotator_groups.items()}
+        if (count := len({*groups.values()})) > MAX_GROUPS:
+            self.findings.error(f"The files name {count:,} groups of annotators; at most {MAX_GROUPS} can be compared.")
         left_out: dict[str, int] = {self.duplicates: self.twice} if self.twice else {}
         return Assembled(self.asked, items, works, excluded, self.findings.finish(), len(self.files), groups, left_out)
 
