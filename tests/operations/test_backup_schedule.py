@@ -16,7 +16,7 @@ from triptych.cli import main
 from triptych.errors import NotAllowed
 from triptych.operations import backup, backup_schedule
 from triptych.operations.backup_schedule import Schedule, back_up_if_due, set_schedule, state_of
-from triptych.operations.lasting import SCHEDULE
+from triptych.operations.lasting import LAST, SCHEDULE
 from triptych.storage import database, schema
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Setting
@@ -147,6 +147,27 @@ def test_a_restore_into_a_new_database_brings_the_schedule(daily, tmp_path, monk
 
     with reading(web_engine()) as session:
         assert state_of(session).schedule == Schedule(24, 2)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *((SCHEDULE, value) for value in ("5", '{"every_hours": "x"}', '{"every_hours": 1, "kept": "x"}')),
+        *((LAST, value) for value in ("yesterday", "2026-01-01T00:00:00")),
+    ],
+)
+def test_a_schedule_that_nothing_reads_is_not_restored(daily, tmp_path, monkeypatch, key, value):
+    """Somebody edits the settings of a backup, which no log proves, and leaves out the file next to it."""
+    made = backup.make(web_engine())
+    made.path.with_name(f"{made.name}.json").unlink()
+    with closing(sqlite3.connect(made.path)) as file, file:
+        file.execute("INSERT OR REPLACE INTO setting VALUES (?, ?)", (key, value))
+    monkeypatch.setenv("TRIPTYCH_HOME", str(tmp_path / "new"))
+
+    backup.restore(web_engine(), made.path, "the administrator")
+
+    with reading(web_engine()) as session:
+        assert state_of(session).due is None
 
 
 def test_a_restore_replaces_a_database_of_an_earlier_version(tmp_path, monkeypatch):

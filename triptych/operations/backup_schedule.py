@@ -20,7 +20,7 @@ from sqlmodel import Session
 
 from triptych import clock
 from triptych.errors import NotAllowed, TriptychError
-from triptych.operations.lasting import FAILED, LAST, SCHEDULE, schedule_settings
+from triptych.operations.lasting import FAILED, LAST, MAX_KEPT, SCHEDULE, SCHEDULED, Schedule, schedule_settings
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Setting
 from triptych.storage.repeating import repeated
@@ -30,18 +30,9 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 300.0
 NAME = "scheduled"  # prefix of these backups' names; no other backup is ever deleted
-MAX_KEPT = 365
 LONGEST_INTERVAL = 24 * 365  # hours
 RETRY_HOURS = 1  # delay after a backup that failed or never ended
 log = logging.getLogger("triptych.backup")
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """every_hours: interval, 0 for none; kept: number of backups beyond which the oldest is deleted."""
-
-    every_hours: int = 0
-    kept: int = 7
 
 
 @dataclass(frozen=True)
@@ -65,7 +56,7 @@ class ScheduleState:
 def state_of(session: Session) -> ScheduleState:
     stored = schedule_settings(session)
     last = datetime.fromisoformat(stored[LAST]) if LAST in stored else None
-    schedule = Schedule(**json.loads(stored.get(SCHEDULE, "{}")))
+    schedule = SCHEDULED.validate_json(stored.get(SCHEDULE, "{}"))
     hours = min(schedule.every_hours, LONGEST_INTERVAL)  # earlier versions stored any number
     return ScheduleState(replace(schedule, every_hours=hours), last, stored.get(FAILED, ""))
 

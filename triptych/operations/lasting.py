@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Annotated
 
-from pydantic import AwareDatetime, TypeAdapter
+from pydantic import AwareDatetime, Field, TypeAdapter
 from sqlalchemy import delete, insert, select
 from sqlalchemy.orm import aliased
 from sqlmodel import Session
@@ -23,8 +25,17 @@ from triptych.storage.models import Event, Person, Setting, Study
 
 SETTING = "outlasts a restore"
 SCHEDULE_KEYS = SCHEDULE, LAST, FAILED = "backup schedule", "backup last", "backup failed"  # of settings
+MAX_KEPT = 365
 LEAVING = (*DEPARTURES, EventKind.lead_removed, EventKind.viewer_removed)
 REPEATED = (EventKind.results_opened, EventKind.unblinded, EventKind.restored_from_backup)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """every_hours: interval, 0 for none; kept: number of backups beyond which the oldest is deleted."""
+
+    every_hours: Annotated[int, Field(ge=0)] = 0
+    kept: Annotated[int, Field(ge=1, le=MAX_KEPT)] = 7
 
 
 @dataclass(frozen=True, order=True)
@@ -53,7 +64,7 @@ class Lasting:
         return Lasting(WaysIn(ended, accounts), left, acts, newer.schedule)
 
 
-STORED = TypeAdapter(Lasting)
+STORED, SCHEDULED = TypeAdapter(Lasting), TypeAdapter(Schedule)
 
 
 def lasting(session: Session) -> Lasting:
@@ -76,7 +87,18 @@ def carry_over(session: Session, before: Lasting, backup: str) -> tuple[str, ...
     if SCHEDULE in before.schedule:  # otherwise this may be a new installation, which gets the backup's
         session.execute(delete(Setting).where(Setting.key.in_(SCHEDULE_KEYS)))
         session.execute(insert(Setting), [{"key": key, "value": value} for key, value in before.schedule.items()])
+    elif not _is_usable(schedule_settings(session)):
+        session.execute(delete(Setting).where(Setting.key.in_(SCHEDULE_KEYS)))
     return tuple(again)
+
+
+def _is_usable(schedule: Mapping[str, str]) -> bool:
+    """Whether the program stored these settings: those of a backup may hold anything."""
+    last = schedule.get(LAST)
+    with suppress(ValueError, OverflowError):
+        SCHEDULED.validate_json(schedule.get(SCHEDULE, "{}"), strict=True)
+        return last is None or datetime.fromisoformat(last).astimezone(UTC).isoformat() == last
+    return False
 
 
 def schedule_settings(session: Session) -> dict[str, str]:
