@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +73,16 @@ def test_equal_tastes_have_no_camps() -> None:
     table = np.random.default_rng(1).normal(0, 1e-16, (12, 3)) + np.array([0.5, -0.25, -0.25])
     with pytest.raises(UndefinedStatistic, match="no annotator's taste differs"):
         camps_by_taste(table, table, range(12))
+
+
+def test_tastes_of_thousands_take_little_memory() -> None:
+    profile = np.random.default_rng(0).normal(size=(5_000, 2))
+    tracemalloc.start()
+    try:
+        camps_by_taste(profile, profile, range(len(profile)))
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000  # bytes
+    finally:
+        tracemalloc.stop()
 
 
 def test_camps_by_taste_are_found() -> None:

@@ -91,9 +91,10 @@ def camps_by_taste(profile: Floats, against_others: Floats, names: Sequence[Labe
     centred = _centred(profile)
     axes = np.linalg.svd(centred, full_matrices=False)[2]
     scores = centred @ axes[0]
-    null = np.random.default_rng(0).normal(size=(_NULL_DRAWS, len(scores)))
     within, cut = _tightest(scores[None, :])
-    as_tight = int((_tightest(null)[0] <= within[0]).sum())
+    random = np.random.default_rng(0)
+    # one after the other: all draws of 100,000 annotators would take gigabytes
+    as_tight = sum(int(_tightest(random.normal(size=(1, len(scores))))[0][0] <= within[0]) for _ in range(_NULL_DRAWS))
     lower, upper = np.split(np.argsort(scores), [int(cut[0])])
     gap, same_responses = (of[upper].mean() - of[lower].mean() for of in (scores, against_others @ axes[0]))
     first, second = (tuple(names[at] for at in sorted(part.tolist())) for part in (lower, upper))
