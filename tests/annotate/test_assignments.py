@@ -18,7 +18,7 @@ from sqlalchemy.exc import IntegrityError
 from triptych import clock
 from triptych.annotate import annotations, assignments, desk, exclusions, reservations
 from triptych.annotate.assignments import NoItem
-from triptych.annotate.candidate_order import balanced_order
+from triptych.annotate.candidate_order import balanced_order, candidate_order
 from triptych.annotate.reservations import Assigned
 from triptych.storage import database
 from triptych.storage.database import reading, writing
@@ -282,6 +282,19 @@ def test_an_item_tells_little_about_the_order_of_the_next(count):
         assert max(shown.values()) - min(shown.values()) <= 3
 
     assert repeated / (40 * 24) > 0.6 / count
+
+
+def test_orders_that_tie_depend_on_the_studys_secret_seed(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, _, (who, _) = make_study(session, items=12)
+        items = session.scalars(select(Item.id).where(Item.study_id == study.id)).all()
+
+        def orders(seed: str) -> list[tuple[int, ...]]:
+            study.seed = seed
+            return [candidate_order(session, study, who, item, None) for item in items]
+
+        assert orders("one") == orders("one")
+        assert orders("one") != orders("another")
 
 
 @given(st.integers(1, 6), st.text(max_size=8), st.randoms())
