@@ -84,6 +84,33 @@ def test_a_deleted_lock_lets_no_second_server_in(tmp_path):
     assert "Another Triptych is using triptych.db" in second.output()
 
 
+OPENED = """
+import asyncio
+import app
+from triptych.web import start
+async def open_and_stop():
+    async with app.lifespan(app.app):
+        print(start._leading_to("http://127.0.0.1/?setup=secret").exists())
+    print(start._opener().exists())
+asyncio.run(open_and_stop())
+"""
+
+
+def test_the_file_that_opens_the_setup_link_is_deleted(tmp_path):
+    home = {**os.environ, "TRIPTYCH_HOME": str(tmp_path), "TRIPTYCH_DEMO": "0"}
+    ran = subprocess.run([sys.executable, "-c", OPENED], cwd=ROOT, env=home, capture_output=True, text=True)
+
+    assert ran.stdout.split()[-2:] == ["True", "False"], ran.stderr
+
+
+def test_printed_links_begin_with_the_configured_address(monkeypatch):
+    options = {"server.address": "127.0.0.1", "server.port": 8501, "server.baseUrlPath": "/lab/"}
+
+    assert start.address(options.get) == "http://127.0.0.1:8501/lab"
+    monkeypatch.setenv("TRIPTYCH_ADDRESS", "https://annotate.example.org http://lab7.example:8080")
+    assert start.address(options.get) == "https://annotate.example.org/lab"
+
+
 @pytest.mark.skipif(not MAPS.exists(), reason="only Linux lists the files that a process has loaded")
 def test_an_annotators_first_pages_load_no_pandas(tmp_path):
     world = build_world(tmp_path, items=2)
