@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
+from types import SimpleNamespace
 
 import aiohttp
 import pytest
+from helpers.asgi import sent
 from helpers.attackers import ask, cookie
 from helpers.studies import SMALL_RUBRIC
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
 
 from bench.client import PageSession, our_headers
 from bench.server import Server, running_app
@@ -20,7 +28,8 @@ from components.study.item_findings import item_findings
 from triptych.formats import read_items
 from triptych.rubric.files import parse_rubric
 from triptych.study.settings import Formats
-from triptych.web.session import COOKIE
+from triptych.web import work
+from triptych.web.session import COOKIE, HEADER, HEADER_VALUE
 
 MB = 2**20
 UPLOAD = "/_stcore/upload_file/{session}/{file}"
@@ -185,6 +194,24 @@ def test_long_messages_of_an_ended_login_are_refused_unread(served):
     ask(served.url, "POST", "/auth/sign-out", {**ended, **our_headers(served.url), "Content-Length": "0"})
 
     assert (before, ask(served.url, "POST", "/desk/draft", headers).status) == (413, 401)
+
+
+def test_the_event_loop_parses_no_message(monkeypatch):
+    """One of 4 MB would hold everybody's requests."""
+    parsing: list[threading.Thread] = []
+
+    def noted(body: bytes) -> object:
+        parsing.append(threading.current_thread())
+        return json.loads(body)
+
+    monkeypatch.setattr(work, "json", SimpleNamespace(loads=noted))
+    monkeypatch.setattr(work, "login_secret", lambda _: "a login")
+    answer = partial(work.command, lambda _, message: Response(str(message)))
+    app = Starlette(routes=[Route("/", answer, methods=["POST"])])
+
+    assert asyncio.run(sent(app, "POST", "/", [(HEADER.encode(), HEADER_VALUE.encode())], b"[1]")) == (200, b"[1]")
+    assert parsing
+    assert threading.main_thread() not in parsing
 
 
 def test_tabs_keep_what_they_read_up_to_a_limit(monkeypatch):
