@@ -26,6 +26,7 @@ from triptych.storage.models import (
     Item,
     Membership,
     PanelIdentity,
+    Person,
     Study,
     TestAnswer,
 )
@@ -100,6 +101,16 @@ def test_who_failed_or_left_holds_no_place(engine, study, ending):
         arrive(engine, study, "one more")
 
 
+def test_a_disabled_account_holds_no_place(engine, study):
+    first = fill(engine, study)[0]
+    with writing(engine) as session:
+        session.get_one(Person, first.id).disabled_at = clock.now()
+
+    assert arrive(engine, study, "somebody else")
+    with pytest.raises(StudyFull):
+        arrive(engine, study, "one more")
+
+
 def test_a_place_without_a_first_answer_frees_itself(engine, study, move_clock):
     first, second, *_ = fill(engine, study)
     with writing(engine) as session:
@@ -113,6 +124,18 @@ def test_a_place_without_a_first_answer_frees_itself(engine, study, move_clock):
     move_clock(minutes=30)  # a draft may be empty: invented people kept all places with one each
     with reading(engine) as session:
         assert places.people_with_a_place(session, study) == 1  # of somebody else
+
+
+def test_who_answered_an_item_keeps_their_place(engine, study, move_clock):
+    first, *_ = fill(engine, study)
+    with writing(engine) as session:
+        begin(session, study, first.id, draft_seq=0)
+        work = session.scalars(select(Assignment).where(Assignment.person_id == first.id)).one()
+        work.state, work.submitted_at = AssignmentState.submitted, clock.now()
+    move_clock(days=2)
+
+    with reading(engine) as session:
+        assert places.people_with_a_place(session, study) == 1
 
 
 def test_a_test_that_was_only_begun_keeps_no_place(engine, study, move_clock):
@@ -296,11 +319,14 @@ def test_an_endless_session_id_is_not_normalised_whole(engine, study, monkeypatc
     assert 0 < max(lengths) <= 1000
 
 
-def test_keys_differ_between_studies(engine, study, make_study):
+def test_keys_differ_between_studies_and_servers(engine, study, make_study, monkeypatch):
     with writing(engine) as session:
         other = make_study(session, title="Another", annotators=0)[0]
+    key = places.key_of(study)
 
-    assert places.key_of(study) != places.key_of(other)
+    assert key != places.key_of(other)
+    monkeypatch.setenv("TRIPTYCH_SECRET", "the secret of another server, as long")
+    assert key != places.key_of(study)
 
 
 def test_too_many_arrivals_get_a_kind_page_and_are_logged(engine, study, caplog):
