@@ -16,7 +16,7 @@ from sqlalchemy import select
 
 from triptych import clock
 from triptych.errors import NotAllowed, StudyFull
-from triptych.people import logins, panels, places
+from triptych.people import accounts, logins, panels, places
 from triptych.storage.database import reading, writing
 from triptych.storage.models import (
     Access,
@@ -383,3 +383,14 @@ def test_a_used_link_leaves_the_annotator_signed_in(monkeypatch, engine):
 
     assert arrival(test) is None
     assert "You are signed in as P-Anna." in shown(test)
+
+
+def test_a_set_up_link_asks_nothing_of_somebody_signed_in(monkeypatch, engine):
+    with writing(engine) as session:
+        secret = accounts.issue_setup_ticket(session)
+        be(monkeypatch, add_person(session, "Anna"))
+    test = app(setup=secret)
+
+    assert arrival(test) is None
+    assert not test.text_input
+    assert "My work" in shown(test)
