@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import sqlite3
 import threading
@@ -21,10 +22,11 @@ from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Route
 
+from triptych.cli import main, opening
 from triptych.operations import backup
 from triptych.people import logins
 from triptych.storage import database, wiping
-from triptych.storage.database import WAITING, patient, sqlite_path, writing
+from triptych.storage.database import WAITING, sqlite_path, writing
 from triptych.storage.models import Person
 from triptych.storage.unavailable import BUSY, DatabaseBusy
 from triptych.web import api, budgets, routes, work
@@ -244,9 +246,10 @@ def test_a_command_waits_for_the_other_program_and_says_so(sqlite_engine, other,
         said.append(sentence)
         other.execute("ROLLBACK")
 
-    with patient(say):
-        write(sqlite_engine)
+    monkeypatch.setattr(opening, "note", say)
+    monkeypatch.setattr("sys.stdin", io.StringIO("correct horse battery\n"))
 
+    assert main.main(["people", "add-lead", "Ada"]) == 0
     assert said == [WAITING]
 
 
