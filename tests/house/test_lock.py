@@ -92,3 +92,9 @@ def test_the_container_takes_nothing_from_an_index_without_hash():
     assert all("--no-index --no-build-isolation" in step or "--require-hashes" in step for step in steps)
     (backend,) = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
     assert backend in (ROOT / "requirements-build.txt").read_text().splitlines()
+
+
+def test_a_release_has_a_bill_of_materials():
+    recipe = (ROOT / "Makefile").read_text().partition("\nrelease:")[2].partition("\n\n")[0]
+
+    assert recipe.index("hatchling build") < recipe.index("bench.packages sbom") < recipe.index("sha256sum")
