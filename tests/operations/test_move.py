@@ -224,10 +224,11 @@ def test_the_command_says_what_it_moved_and_never_a_password(sqlite_engine, post
 
     assert program.main(["data", "move", url, "--study", filled[0]]) == 0
 
-    output = capsys.readouterr().out
-    assert "rating: " in output
-    assert "Every event chain is valid" in output
-    assert "geheim" not in output
+    said = capsys.readouterr()
+    assert "rating: " in said.out
+    assert "Every event chain is valid" in said.out
+    assert "geheim" not in said.out + said.err
+    assert "with its password, in the process list" in said.err
 
 
 def test_the_command_waits_for_no_server(sqlite_engine, filled, tmp_path, capsys):
