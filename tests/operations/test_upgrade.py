@@ -135,6 +135,15 @@ def test_a_rating_changed_before_the_upgrade_is_named(older):
     assert any("at the baseline: rating" in line for v in verdicts(older) for line in v.differences)
 
 
+@pytest.mark.parametrize(("table", "says"), [("candidate", "A response of item"), ("turn", "its context, a further")])
+def test_a_text_changed_before_the_upgrade_is_named(older, table, says):
+    with writing(older) as session:
+        session.execute(text(f"UPDATE {table} SET text = text || 'x' WHERE id = (SELECT max(id) FROM {table})"))
+    schema.migrate(older)
+
+    assert any(says in line for verdict in verdicts(older) for line in verdict.differences)
+
+
 @pytest.mark.parametrize(
     ("table", "column", "value"),
     [
