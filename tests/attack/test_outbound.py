@@ -60,7 +60,7 @@ async def annotate_twice(server: Server, world: World) -> None:
             await annotate(annotator, drafts=2)
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1", "0.0.0.0"])  # noqa: S104 (as in a lab)
+@pytest.mark.parametrize("address", ["127.0.0.1", "0.0.0.0"])
 def test_start_handshakes_of_all_kinds_and_whole_annotations_ask_nobody(tmp_path, recorded, address):
     world = build_world(tmp_path / "home", items=5)
     environment = {**recorded, "TRIPTYCH_SECRET": settings_secret(world)}

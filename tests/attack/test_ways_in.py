@@ -104,7 +104,7 @@ def test_make_run(world):
 
 
 def test_make_run_for_the_labs_network(world):
-    with made(world, HOST="0.0.0.0") as server:  # noqa: S104 (as in a lab)
+    with made(world, HOST="0.0.0.0") as server:
         port = server.url.rpartition(":")[2]
         annotates_but_no_foreign_page_does(world, server.url)
         annotates_but_no_foreign_page_does(world, server.url, f"{socket.gethostname().lower()}:{port}")

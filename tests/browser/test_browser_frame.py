@@ -39,7 +39,7 @@ def app(tmp_path_factory, forked):
 
 
 @pytest.fixture(scope="module")
-def context(chromium):  # noqa: F811
+def context(chromium):
     return chromium.new_context()
 
 

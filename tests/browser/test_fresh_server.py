@@ -46,7 +46,7 @@ def data(server, home):
 
 
 @pytest.fixture(scope="module")
-def context(chromium):  # noqa: F811
+def context(chromium):
     return chromium.new_context()
 
 

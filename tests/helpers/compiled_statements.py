@@ -16,7 +16,7 @@ def share() -> None:
     A key of the cache holds the dialect. Here those of one class are equal, as all tests use the same two databases.
     """
     statements: LRUCache[Any, Any] = LRUCache(10_000)
-    setattr(Engine, "_compiled_cache", property(lambda self: statements, lambda self, own: None))  # noqa: B010
+    setattr(Engine, "_compiled_cache", property(lambda self: statements, lambda self, own: None))  # noqa: B010 (a name that the class itself does not declare)
     for dialect in (SQLiteDialect_pysqlite, PGDialect_psycopg):
-        setattr(dialect, "__hash__", lambda self: hash(type(self)))  # noqa: B010
-        setattr(dialect, "__eq__", lambda self, other: type(self) is type(other))  # noqa: B010
+        setattr(dialect, "__hash__", lambda self: hash(type(self)))  # noqa: B010 (a name that the class itself does not declare)
+        setattr(dialect, "__eq__", lambda self, other: type(self) is type(other))  # noqa: B010 (a name that the class itself does not declare)

@@ -17,28 +17,28 @@ from pathlib import Path
 gc.disable()
 sys.path[0] = str(Path(__file__).resolve().parents[2])
 
-import argon2  # noqa: E402, F401
-import httptools  # noqa: E402, F401
-import itsdangerous  # noqa: E402, F401
-import pandas as pd  # noqa: E402, F401
-import PIL.Image  # noqa: E402, F401
-import plotly.io  # noqa: E402
-import plotly.subplots  # noqa: E402, F401
-import pyarrow as pa  # noqa: E402, F401
-import ruamel.yaml  # noqa: E402, F401
-import sqlalchemy.dialects.sqlite  # noqa: E402, F401
-import sqlmodel  # noqa: E402, F401
-import starlette.applications  # noqa: E402, F401
-import streamlit.components.v2.manifest_scanner  # noqa: E402
-import streamlit.web.bootstrap  # noqa: E402
-import streamlit.web.server.starlette.starlette_agent_routes  # noqa: E402, F401
-import uvicorn  # noqa: E402, F401
-import uvloop  # noqa: E402, F401
-import websockets.server  # noqa: E402, F401
-from streamlit.web.cli import main  # noqa: E402
+import argon2
+import httptools
+import itsdangerous
+import pandas as pd
+import PIL.Image
+import plotly.io
+import plotly.subplots
+import pyarrow as pa
+import ruamel.yaml
+import sqlalchemy.dialects.sqlite
+import sqlmodel
+import starlette.applications
+import streamlit.components.v2.manifest_scanner
+import streamlit.web.bootstrap
+import streamlit.web.server.starlette.starlette_agent_routes
+import uvicorn
+import uvloop
+import websockets.server
+from streamlit.web.cli import main
 
-import triptych.results.study_analysis  # noqa: E402
-import triptych.web.routes  # noqa: E402, F401
+import triptych.results.study_analysis
+import triptych.web.routes
 
 
 def become(arguments: list[str], env: dict[str, str], log: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 
@@ -17,6 +18,8 @@ UNPICKLING, CALLING_OUT = {"pickle", "marshal", "shelve"}, {"requests", "urllib.
 # these may know which system a candidate is of: one balances the order, one refuses leads' comments that name a system
 MAY_KNOW_SYSTEMS = {"candidate_order", "comments"}
 STATE = "components/shell/state.py"
+EXCEPTION = re.compile(r"# (?:noqa|type: ignore|ruff: noqa|mypy:)")
+WITH_REASON = re.compile(r"# (?:noqa: [A-Z\d, ]+|type: ignore\[[a-z, -]+\]) *(?:\(\w.*\)|- \w.*|# \w.*)$")
 
 
 PAGES = [path for path in CODE if path.is_relative_to(ROOT / "pages")]
@@ -94,6 +97,19 @@ def test_no_function_is_longer_than_fifty_lines():
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
     assert not [function for function, lines in functions if lines > 50]
+
+
+def test_exceptions_to_linters_and_type_checkers_have_a_reason():
+    checked = [*CODE, *(ROOT / "tests").rglob("*.py")]
+    exceptions = [
+        (name_of(path), number, match[0])
+        for path in checked
+        if path != Path(__file__)
+        for number, line in enumerate(text_of(path).splitlines(), 1)
+        if (match := re.search(f"{EXCEPTION.pattern}.*", line))
+    ]
+    assert exceptions
+    assert not [exception for exception in exceptions if not WITH_REASON.fullmatch(exception[2])]
 
 
 def test_nothing_evaluates_or_runs_a_shell():

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import pytest
 from helpers.present import present
 from helpers.ratings import exclude, submit
-from helpers.results_pages import visit, words  # noqa: F401
+from helpers.results_pages import visit, words  # noqa: F401  (fixtures)
 from helpers.studies import add_person, full_answers
 
 from components.results.first_screen import beside
@@ -53,7 +53,7 @@ def no_pause(monkeypatch):
     monkeypatch.setattr(conclusions, "PAUSE", 0)
 
 
-def ask(engine, study, counted: Counted = Counted()) -> Latest:  # noqa: B008
+def ask(engine, study, counted: Counted = Counted()) -> Latest:
     with database.reading(engine) as session:
         return latest(session, study, counted)
 
@@ -62,7 +62,7 @@ def at_work() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == "conclusion"]
 
 
-def asked_until_whole(engine, study, counted: Counted = Counted()) -> Latest:  # noqa: B008
+def asked_until_whole(engine, study, counted: Counted = Counted()) -> Latest:
     """As the page asks: it begins what is due, and asks again after that."""
     ask(engine, study, counted)
     for thread in at_work():
@@ -230,7 +230,7 @@ def test_counts_and_means_are_those_of_the_analysis(lab):
     assert fluency["Mean or share"].tolist() == ["2.00"] * 3
 
 
-def test_a_large_study_shows_means_then_the_conclusion(visit, make_study, monkeypatch, held):  # noqa: F811
+def test_a_large_study_shows_means_then_the_conclusion(visit, make_study, monkeypatch, held):
     monkeypatch.setattr(beside, "LARGE", 0)
     with database.writing(web_engine()) as session:
         study, lead, people = make_study(session, items=2)

@@ -16,7 +16,7 @@ from helpers.frames import crossed, likert_rubric, make_frame
 from helpers.present import present
 from helpers.ratings import BEST_RUBRIC, submit
 from helpers.reports import new_study, report_of, some_answers
-from helpers.results_pages import visit, words  # noqa: F401
+from helpers.results_pages import visit, words  # noqa: F401  (fixtures)
 from helpers.studies import full_answers, sure
 from helpers.study_pages import button
 
@@ -418,7 +418,7 @@ def test_the_methods_text_says_that_groups_were_set_late(sqlite_engine):
     assert "2 annotators were put into a group, or out of one, with or after their first annotation" in methods
 
 
-def test_a_lead_groups_annotators_and_the_log_says_so(make_study, visit):  # noqa: F811
+def test_a_lead_groups_annotators_and_the_log_says_so(make_study, visit):
     with database.writing(web_engine()) as session:
         study, lead, people = make_study(session, annotators=3)
         hashed = study.design_hash

@@ -36,7 +36,7 @@ def lab(sqlite_engine, make_study):
     return study, lead, people, item
 
 
-def lines_and_look(engine, study, item=None, counted=Counted()):  # noqa: B008
+def lines_and_look(engine, study, item=None, counted=Counted()):
     with reading(engine) as session:
         return look_at(session, session.get_one(Study, study.id), item, counted)
 

@@ -10,7 +10,7 @@ from helpers.analyses import NAMES
 from helpers.frames import crossed
 from helpers.present import present
 from helpers.ratings import exclude, submit
-from helpers.results_pages import visit, words  # noqa: F401
+from helpers.results_pages import visit, words  # noqa: F401  (fixtures)
 from helpers.studies import add_person, full_answers, join
 from hypothesis import given
 from hypothesis import strategies as st
@@ -389,7 +389,7 @@ def test_more_raters_after_a_look_open_collection_again(half_done):
     assert collected(session, study).interim
 
 
-def test_opening_the_results_page_logs_a_look(make_study, visit):  # noqa: F811
+def test_opening_the_results_page_logs_a_look(make_study, visit):
     with database.writing(web_engine()) as session:
         study, lead, people = make_study(session, raters_per_item=2)
         for _ in range(4):
@@ -402,7 +402,7 @@ def test_opening_the_results_page_logs_a_look(make_study, visit):  # noqa: F811
     assert kinds.count(EventKind.results_opened) == 1
 
 
-def test_results_without_tests_are_logged_as_looks_too(make_study, visit):  # noqa: F811
+def test_results_without_tests_are_logged_as_looks_too(make_study, visit):
     """They show intervals; a study closed at a convenient one would count as unseen, and be tested."""
     with database.writing(web_engine()) as session:
         study, lead, people = make_study(session, raters_per_item=2)
@@ -417,7 +417,7 @@ def test_results_without_tests_are_logged_as_looks_too(make_study, visit):  # no
     assert (numbers.looks, numbers.bound, numbers.interim) == (1, 0, True)
 
 
-def test_differences_on_the_quality_page_are_a_look(make_study, visit):  # noqa: F811
+def test_differences_on_the_quality_page_are_a_look(make_study, visit):
     with database.writing(web_engine()) as session:
         study, lead, people = make_study(session, raters_per_item=3)
         for _ in range(4):
@@ -430,7 +430,7 @@ def test_differences_on_the_quality_page_are_a_look(make_study, visit):  # noqa:
     assert looks_after(visit, lead, study) == 1
 
 
-def looks_after(visit, lead, study) -> int:  # noqa: F811
+def looks_after(visit, lead, study) -> int:
     """Logged looks after a visit of the quality page."""
     visit(lead, "quality.py", study=study.slug)
     with database.reading(web_engine()) as session:

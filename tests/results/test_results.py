@@ -86,7 +86,7 @@ def filled(engine, make_study):
         yield session, study, lead, people
 
 
-def criterion(session, study, key, counted=Counted()):  # noqa: B008
+def criterion(session, study, key, counted=Counted()):
     analysed = criterion_results(frame_of(session, study), counted)
     return next(result for result in analysed if result.criterion.key == key)
 

@@ -22,7 +22,7 @@ AT_A_SCREEN = {"DISPLAY": ":0"}
     [
         ("127.0.0.1", True, AT_A_SCREEN, True),
         ("localhost", True, {"WAYLAND_DISPLAY": "wayland-0"}, True),
-        ("0.0.0.0", True, AT_A_SCREEN, False),  # noqa: S104
+        ("0.0.0.0", True, AT_A_SCREEN, False),
         (None, True, AT_A_SCREEN, False),
         ("127.0.0.1", False, AT_A_SCREEN, False),
         ("127.0.0.1", True, {}, False),

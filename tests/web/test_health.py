@@ -23,7 +23,7 @@ from triptych.storage.database import reading, writing
 from triptych.storage.unavailable import UNREACHABLE, DatabaseUnavailable
 from triptych.web import health, routes, start
 
-EVERYWHERE = "0.0.0.0"  # noqa: S104
+EVERYWHERE = "0.0.0.0"
 STRONG = "v8Kq2LmZx7Wc4RtYb9NpJd3HsGf6QaUe1ToXiVk5"
 
 

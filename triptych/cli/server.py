@@ -44,7 +44,7 @@ def run(address: str | None, port: int | None) -> Reply:
     command = [sys.executable, "-P", "-m", "streamlit", "run", "app.py", f"--server.address={bound}"]
     command += [f"--server.port={port}"] if port else []
     if os.name != "nt":  # on Windows, exec returns to the prompt while the app still runs
-        os.execv(sys.executable, command)  # noqa: S606
+        os.execv(sys.executable, command)  # noqa: S606 (no shell; every part is ours or an option's value)
     return Reply((), code=subprocess.call(command))  # noqa: S603 (no shell; every part is ours or an option's value)
 
 

@@ -229,7 +229,7 @@ def figures_by_criterion(analysis: StudyAnalysis, seal: str) -> dict[str, tuple[
     with suppress(OSError):
         if "matplotlib" not in sys.modules and os.access(Path.cwd(), os.X_OK):
             with chdir(settings.app_folder()):
-                import matplotlib  # noqa: F401
+                import matplotlib  # noqa: F401 (only loaded)
     from triptych.reports.figures import figures_of
 
     return {

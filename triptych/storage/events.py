@@ -114,7 +114,7 @@ class EventKind(StrEnum):
     submitted = "submitted"
     surplus = "surplus"
     token_made = "token made"  # noqa: S105 (what happened, no secret)
-    token_revoked = "token revoked"  # noqa: S105
+    token_revoked = "token revoked"  # noqa: S105 (likewise)
     unblinded = "unblinded"
     viewer_added = "viewer added"
     viewer_removed = "viewer removed"

@@ -42,8 +42,8 @@ from triptych.web.work import refused, turn_of, unread
 
 MAX_KEY_CHARACTERS = 200
 ANSWERS_LIVE = timedelta(days=1)
-NO_TOKEN = "Send a token as Authorization: Bearer …; leads create tokens on the page Account."  # noqa: S105
-BAD_TOKEN = "This token is unknown, revoked or expired. Create another one on the page Account."  # noqa: S105
+NO_TOKEN = "Send a token as Authorization: Bearer …; leads create tokens on the page Account."  # noqa: S105 (a message)
+BAD_TOKEN = "This token is unknown, revoked or expired. Create another one on the page Account."  # noqa: S105 (a message)
 NO_STORE = {"Cache-Control": "no-store"}
 T = TypeVar("T")
 # only two, so that demanding scripts leave the processor to annotators

@@ -218,7 +218,7 @@ def export(tool: Tool, home: Path, effort: Effort) -> Iterator[Quantity]:
         tool.fill(project, effort.exported)
         for _ in range(3):
             came_out: list[int] = []
-            times.append(seconds(lambda: came_out.append(tool.export(project))))  # noqa: B023
+            times.append(seconds(lambda: came_out.append(tool.export(project))))  # noqa: B023 (called at once)
             if came_out != [effort.exported]:
                 raise NotMeasured(f"{came_out[0]:,} of {effort.exported:,} annotations came out")
     yield Quantity(f"export of {effort.exported:,} annotations", "s", times)

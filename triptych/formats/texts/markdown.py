@@ -340,8 +340,8 @@ def _parser() -> MarkdownIt:
     parser.block.ruler.before("fence", "formula", _formula_block, {"alt": ends})
     parser.block.ruler.at("reference", _reference)
     # addresses are never followed, so they are shown unchanged without normalisation
-    parser.validateLink = lambda url: True  # type: ignore[method-assign]
-    parser.normalizeLink = parser.normalizeLinkText = str  # type: ignore[method-assign, assignment]
+    parser.validateLink = lambda url: True  # type: ignore[method-assign]  # its documented hook
+    parser.normalizeLink = parser.normalizeLinkText = str  # type: ignore[method-assign, assignment]  # likewise
     return parser
 
 
