@@ -65,7 +65,7 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class _Expected:
+class _DraftRules:
     """What the drafts of an assignment are checked against; `reserved_at` changes when it is assigned again."""
 
     assignment_id: int
@@ -76,17 +76,17 @@ class _Expected:
     life: timedelta
 
 
-_expected: dict[str, _Expected] = {}  # by token
+_expected: dict[str, _DraftRules] = {}  # by token
 
 
 def expect(study: Study, rubric: Rubric, assignment: Assigned) -> None:
     """Remembers what the drafts of this assignment will be checked against."""
     life = reservation_life(study)
-    expected = _Expected(assignment.id, rubric, study.round, assignment.candidates, assignment.reserved_at, life)
+    expected = _DraftRules(assignment.id, rubric, study.round, assignment.candidates, assignment.reserved_at, life)
     _remember(assignment.token, expected)
 
 
-def _remember(token: str, expected: _Expected) -> None:
+def _remember(token: str, expected: _DraftRules) -> None:
     if len(_expected) >= MAX_REMEMBERED:
         _expected.clear()
     _expected[token] = expected
@@ -124,7 +124,7 @@ def save_draft(session: Session, who: Who, message: DraftMessage) -> int | Refus
     if study.state == StudyState.closed:
         return Refusal("closed", _("This study is closed; nothing more can be stored."))
     rubric = lifecycle.design_of(session, study).rubric
-    expected = _Expected(assignment_id, rubric, study.round, candidates, reserved_at, reservation_life(study))
+    expected = _DraftRules(assignment_id, rubric, study.round, candidates, reserved_at, reservation_life(study))
     if session.connection().execute(_draft_update(), _values(expected, message)).rowcount == 1:
         _remember(message.assignment, expected)
         return message.seq
@@ -137,7 +137,7 @@ def save_draft(session: Session, who: Who, message: DraftMessage) -> int | Refus
     return Refusal("open_elsewhere", _(OPEN_ELSEWHERE), stored.draft, stored.draft_seq)
 
 
-def _values(expected: _Expected, message: DraftMessage) -> dict[str, Any]:
+def _values(expected: _DraftRules, message: DraftMessage) -> dict[str, Any]:
     """The values of a draft that fits the rubric. Raises InvalidAnnotation."""
     check_draft(expected.rubric, expected.round, expected.candidates, message.draft)
     return {

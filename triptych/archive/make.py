@@ -87,7 +87,7 @@ class Archive:
 
 
 @dataclass(frozen=True)
-class _Parts:
+class _ArchiveParts:
     """The data of all files. texts: those that were released."""
 
     study: Study
@@ -140,7 +140,7 @@ def _refuse_unfinished(study: Study) -> None:
         raise NotAllowed(UNFINISHED)
 
 
-def _parts(session: Session, study: Study, choice: ArchiveChoice) -> _Parts:
+def _parts(session: Session, study: Study, choice: ArchiveChoice) -> _ArchiveParts:
     _refuse_unfinished(study)
     content = content_of(session, study, choice.blind)
     texts = () if choice.release is None else content.released(choice.release)
@@ -150,7 +150,7 @@ def _parts(session: Session, study: Study, choice: ArchiveChoice) -> _Parts:
     book = Book(tuple(number for number in Book.of(analysis).numbers if not _is_about_one(number, people.annotators)))
     about_one = (*people.names, *people.left, *people.annotators)
     known = tuple(_without_names(caveats(session, study, analysis), about_one))
-    return _Parts(study, choice, content, texts, analysis, book, known)
+    return _ArchiveParts(study, choice, content, texts, analysis, book, known)
 
 
 def _without_names(listed: Sequence[Finding], names: Sequence[str]) -> Iterator[str]:
@@ -172,7 +172,7 @@ def _is_about_one(number: Number, annotators: frozenset[str]) -> bool:
 # Tables
 
 
-def _tables(parts: _Parts) -> Iterator[File]:
+def _tables(parts: _ArchiveParts) -> Iterator[File]:
     content, licensed = parts.content, bool(parts.choice.licence)
     columns = ITEM_TEXTS if licensed else ITEM_IDS
     about = {*ITEM_TEXTS, *RATINGS_HEADER, *HIGHLIGHTS_HEADER}
@@ -190,7 +190,7 @@ def _tables(parts: _Parts) -> Iterator[File]:
 # Pages
 
 
-def _pages(parts: _Parts) -> Iterator[File]:
+def _pages(parts: _ArchiveParts) -> Iterator[File]:
     items = parts.content.items
     of_pages = [items[start : start + ITEMS_PER_PAGE] for start in range(0, len(items), ITEMS_PER_PAGE)]
     links = {"About": "index.html", "Results": "results.html"}
@@ -212,12 +212,16 @@ def _page_title(number: int, items: int) -> str:
 
 
 def _page(
-    parts: _Parts, name: str, facts: Mapping[str, str], sections: Iterator[ReportSection] | list, links: dict[str, str]
+    parts: _ArchiveParts,
+    name: str,
+    facts: Mapping[str, str],
+    sections: Iterator[ReportSection] | list,
+    links: dict[str, str],
 ) -> File:
     return File(name, iter([html.page(parts.study.title, facts, sections, parts.foot, links).encode()]))
 
 
-def _facts(parts: _Parts) -> dict[str, str]:
+def _facts(parts: _ArchiveParts) -> dict[str, str]:
     of = parts.content.finished
     return {
         "Systems": "System 1, System 2, …: this archive is blind" if of.blind else "under their names",
@@ -228,7 +232,7 @@ def _facts(parts: _Parts) -> dict[str, str]:
     }
 
 
-def _about(parts: _Parts) -> Iterator[ReportSection]:
+def _about(parts: _ArchiveParts) -> Iterator[ReportSection]:
     yield ReportSection("What is included about the annotators", listed=list(_left_out(parts)))
     here = {"highlights.csv": bool(parts.content.finished.rubric.highlights), "texts.csv": bool(parts.texts)}
     files = [f"{name}: {words}" for name, words in CONTENT_NOTES.items() if here.get(name, True)]
@@ -241,7 +245,7 @@ def _about(parts: _Parts) -> Iterator[ReportSection]:
     yield ReportSection("What was asked", tables=[printed.plain_table("asked", "", ("Criterion", "Definition"), asked)])
 
 
-def _left_out(parts: _Parts) -> Iterator[str]:
+def _left_out(parts: _ArchiveParts) -> Iterator[str]:
     yield from parts.content.people.sentences()
     written = counted(len(parts.content.texts), "text")
     if parts.texts:
@@ -252,7 +256,7 @@ def _left_out(parts: _Parts) -> Iterator[str]:
         yield "The licence of the item texts was not stated, so items are identified by their ids only."
 
 
-def _results(parts: _Parts) -> Iterator[ReportSection]:
+def _results(parts: _ArchiveParts) -> Iterator[ReportSection]:
     analysis = parts.analysis
     main, *rest = printed.tables_of(analysis, parts.book)
     if parts.findings:
@@ -262,7 +266,9 @@ def _results(parts: _Parts) -> Iterator[ReportSection]:
     yield from (ReportSection(table.title, tables=[table]) for table in rest if table.rows)
 
 
-def _item(parts: _Parts, item: FinishedItem, texts: Sequence[FreeText], titles: Mapping[str, str]) -> ReportSection:
+def _item(
+    parts: _ArchiveParts, item: FinishedItem, texts: Sequence[FreeText], titles: Mapping[str, str]
+) -> ReportSection:
     passages = list(_passages(item)) if parts.choice.licence else []
     passages += [
         TitledText(", ".join(filter(None, (text.annotator, text.what, text.system, titles.get(text.about)))), text.text)

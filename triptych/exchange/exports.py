@@ -140,7 +140,7 @@ def read_finished(session: Session, study: Study, blind: bool = False) -> Finish
         has_turns=bool(session.scalar(select(exists(select(Turn.id).join(Item).where(main))))),
         has_conversations=_has_conversations(session, main),
         counted_kinds=kinds_by_default(study),
-        items=partial(_items, session, study, _Shown(names, titles, late)),
+        items=partial(_items, session, study, _VisibleNames(names, titles, late)),
         ratings=partial(export_ratings, session, study),
         highlights=partial(export_highlights, session, study),
         events=partial(_events, session, study),
@@ -159,7 +159,7 @@ def _has_conversations(session: Session, main: ColumnElement[bool]) -> bool:
     return any(session.scalars(without_text.execution_options(yield_per=BATCH)))
 
 
-class _Shown(NamedTuple):
+class _VisibleNames(NamedTuple):
     """systems: blind code → name; speakers: name in the file → title; late: work of leads after unblinding."""
 
     systems: dict[int, str]
@@ -167,7 +167,7 @@ class _Shown(NamedTuple):
     late: frozenset[int]
 
 
-def _items(session: Session, study: Study, shown: _Shown, selection: Selection) -> Iterator[FinishedItem]:
+def _items(session: Session, study: Study, shown: _VisibleNames, selection: Selection) -> Iterator[FinishedItem]:
     """Items with their candidates and annotations, read in batches, in the order of import."""
     query = select(Item.id).where(Item.study_id == study.id, *_selected(study, shown.systems, selection))
     ids = session.scalars(query.order_by(Item.id)).all()
@@ -197,7 +197,9 @@ def _work(selection: Selection) -> list[ColumnElement[bool]]:
     return conditions
 
 
-def _complete(session: Session, batch: Sequence[Item], shown: _Shown, selection: Selection) -> Iterator[FinishedItem]:
+def _complete(
+    session: Session, batch: Sequence[Item], shown: _VisibleNames, selection: Selection
+) -> Iterator[FinishedItem]:
     ids = [item.id for item in batch]
 
     def of_work(query: Select[*tuple[Any, ...]]) -> Groups:
@@ -216,7 +218,7 @@ def _complete(session: Session, batch: Sequence[Item], shown: _Shown, selection:
 def with_texts(
     session: Session, batch: Sequence[Item], names: dict[int, str], titles: dict[str, str]
 ) -> Iterator[FinishedItem]:
-    """The items with their candidates, without annotations. names, titles: as in `_Shown`."""
+    """The items with their candidates, without annotations. names, titles: as in `_VisibleNames`."""
     ids = [item.id for item in batch]
     turns = _grouped(session, select(Turn.item_id, Turn.speaker, Turn.text).order_by(Turn.position), Turn.item_id, ids)
     candidates = _grouped(session, _candidates(), Candidate.item_id, ids)

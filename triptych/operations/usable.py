@@ -63,33 +63,33 @@ COUNTS = TypeAdapter(list[Count])
 SHEET = TypeAdapter(dict[str, tuple[list[int], Annotated[str, Field(max_length=LONGEST)]]])
 
 
-class _Logged(BaseModel):
+class _LoggedValues(BaseModel):
     """Values of an event that results, reports, exports or erasures read; others are only printed in the log."""
 
     model_config = ConfigDict(strict=True)
 
 
-class _Import(_Logged):
+class _Import(_LoggedValues):
     excluded: list[str] = []
     left_out: dict[str, Count] = {}
 
 
-class _Agreement(_Logged):
+class _LoggedConsent(_LoggedValues):
     version: str | None = None
     sharing: Sharing = "not_asked"
     after_withdrawal: Literal["keep", "delete"] = "keep"
 
 
-class _Look(_Logged):
+class _LoggedLook(_LoggedValues):
     annotations: Count = 0
     planned: Count = 0
 
 
-class _Withdrawal(_Logged):
+class _Withdrawal(_LoggedValues):
     filled_places: Count = 0
 
 
-class _Amendment(BaseModel):
+class _LoggedAmendment(BaseModel):
     reason: str = ""
     design_hash: str = ""
     retired: list[str] = []
@@ -101,10 +101,10 @@ class _Amendment(BaseModel):
 
 READ_LATER: dict[str, type[BaseModel]] = {
     EventKind.ratings_imported: _Import,
-    EventKind.consented: _Agreement,
-    EventKind.results_opened: _Look,
+    EventKind.consented: _LoggedConsent,
+    EventKind.results_opened: _LoggedLook,
     EventKind.withdrew: _Withdrawal,
-    EventKind.design_amended: _Amendment,
+    EventKind.design_amended: _LoggedAmendment,
 }
 UNUSABLE = (ValidationError, InvalidRubric, LookupError, ValueError, TypeError, AttributeError)
 

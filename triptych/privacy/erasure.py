@@ -121,7 +121,7 @@ class Copy:
 
 
 @dataclass(frozen=True)
-class _Head:
+class _BackupHead:
     """A study's last event in a backup."""
 
     slug: str
@@ -129,18 +129,18 @@ class _Head:
 
 
 @dataclass(frozen=True)
-class _Backup:
+class _BackupFacts:
     """What is read of the file next to a backup."""
 
     made_at: AwareDatetime
-    studies: tuple[_Head, ...] = ()
+    studies: tuple[_BackupHead, ...] = ()
 
     def precedes(self, slug: str, event: Event) -> bool:
         """Whether it does not have a study's event: an event's time is earlier than its commit, its number is exact."""
         return self.made_at < event.at or any(head.slug == slug and head.number < event.number for head in self.studies)
 
 
-BACKUP = TypeAdapter(_Backup)
+BACKUP = TypeAdapter(_BackupFacts)
 
 
 def copies(session: Session, study: Study, who: Who) -> list[Copy]:
@@ -215,13 +215,13 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return None
 
 
-def _backup(path: Path) -> _Backup:
+def _backup(path: Path) -> _BackupFacts:
     """When the file was last written; for a backup, when it was begun, since it shows the state of that moment."""
     made_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
     with suppress(OSError, ValueError, OverflowError):  # the file next to it may hold anything
         beside = BACKUP.validate_json(host.read_placed(path.with_name(f"{path.name}.json")))
         return replace(beside, made_at=min(made_at, beside.made_at.astimezone(UTC)))
-    return _Backup(made_at)
+    return _BackupFacts(made_at)
 
 
 def _held(path: Path, left: Mapping[str, Event], before: Sequence[str], here: _PeopleHere) -> Iterable[str]:

@@ -141,7 +141,7 @@ def _turned(
 
 
 @dataclass(frozen=True)
-class _Conclusion:
+class _TestOutcome:
     """What the tests say of a difference.
 
     higher: the sign of a clear difference, else 0; here_only: of one that is clear for these annotators but not for
@@ -162,7 +162,7 @@ class _Conclusion:
         """Whether a difference that is clear is so for these annotators only."""
         return bool(self.here_only) or self.too_few
 
-    def beside(self, other: _Conclusion) -> str:
+    def beside(self, other: _TestOutcome) -> str:
         """This conclusion in words that differ from those of the other one."""
         if self.higher:
             clear = "clear for these annotators only" if self.too_few else "clear"
@@ -177,10 +177,10 @@ class _Conclusion:
 
 def _conclusions(
     analysis: StudyAnalysis,
-) -> dict[tuple[str, int, int, str], tuple[TestedDifference, _Conclusion]]:
+) -> dict[tuple[str, int, int, str], tuple[TestedDifference, _TestOutcome]]:
     """(criterion, system, baseline, the two groups of annotators or "") → the difference, and what its tests say."""
     clear = clear_of_criteria(analysis.contrasts)
-    every: dict[tuple[str, int, int, str], tuple[TestedDifference, _Conclusion]] = {}
+    every: dict[tuple[str, int, int, str], tuple[TestedDifference, _TestOutcome]] = {}
     for contrast in analysis.contrasts:
         conclusion = _concluded(contrast, contrast in clear, contrast.equal)
         every[contrast.criterion, contrast.system, contrast.baseline, ""] = contrast, conclusion
@@ -192,9 +192,9 @@ def _conclusions(
     return every
 
 
-def _concluded(of: TestedDifference, is_clear: bool, equal: bool) -> _Conclusion:
+def _concluded(of: TestedDifference, is_clear: bool, equal: bool) -> _TestOutcome:
     sign = 0 if isinstance(of.difference, Undefined) else int(np.sign(of.difference.mean))
-    return _Conclusion(sign if is_clear else 0, sign if of.clear_here and not is_clear else 0, equal, of.p is None)
+    return _TestOutcome(sign if is_clear else 0, sign if of.clear_here and not is_clear else 0, equal, of.p is None)
 
 
 def _single_annotators(analysis: StudyAnalysis) -> Iterator[Finding]:

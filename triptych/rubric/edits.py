@@ -42,7 +42,7 @@ def is_same(value: Any, other: Any) -> bool:
 def change(document: CommentedMap, before: dict[str, Any], after: dict[str, Any], order: Sequence[str] = ()) -> None:
     """Change the document's content from `before` to `after`; `order` is the order of new keys in a mapping."""
     root = CommentedSeq([document])
-    _Change(*_shared(document), {name: place for place, name in enumerate(order)}).part(root, 0, before, after)
+    _DocumentChange(*_shared(document), {name: place for place, name in enumerate(order)}).part(root, 0, before, after)
 
 
 def _shared(document: Any) -> tuple[set[int], set[tuple[int, Any]]]:
@@ -66,7 +66,7 @@ def _shared(document: Any) -> tuple[set[int], set[tuple[int, Any]]]:
 
 
 @dataclass(frozen=True)
-class _Change:
+class _DocumentChange:
     shared: set[int]
     repeats: set[tuple[int, Any]]
     order: dict[str, int]

@@ -177,12 +177,12 @@ def _make(session: Session, key: str, demo: DemoStudy, files: DemoFiles) -> None
         import_ratings.write(session, study, files.ratings, ACTOR, stays_open=True)
         return
     lifecycle.set_state(session, study, StudyState.open, ACTOR)
-    _Crowd(session, study, rubric, demo).work()
+    _DemoCrowd(session, study, rubric, demo).work()
     if demo.is_finished:
         lifecycle.set_state(session, study, StudyState.closed, ACTOR)
 
 
-class _Crowd:
+class _DemoCrowd:
     """Simulated annotators of one study, who use the same functions as everybody."""
 
     def __init__(self, session: Session, study: Study, rubric: Rubric, demo: DemoStudy) -> None:

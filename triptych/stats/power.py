@@ -119,7 +119,7 @@ class Effort:
 
 
 @dataclass(frozen=True, eq=False)
-class _Layout:
+class _PlanVariances:
     """Variances of the test for a plan's ratings, whose tastes and noise have a variance of 1 each.
 
     true: (4, S - 1, S - 1) covariances of the differences between the last system and each other one, by source: tastes
@@ -134,7 +134,7 @@ class _Layout:
 
 
 @lru_cache(maxsize=256)
-def _layout(plan: Plan) -> _Layout:
+def _layout(plan: Plan) -> _PlanVariances:
     item, annotator, system = plan.assigned()
     effects = CrossedEffects.build(np.zeros(len(item)), item, annotator, system, item // plan.group)
     rows, last = effects.rows, plan.systems - 1
@@ -153,7 +153,7 @@ def _layout(plan: Plan) -> _Layout:
     expected = _expected(weights, rows.items, rows.annotators, rows.systems, sources, clusterings)
     expected *= np.array([*counts / (counts - 1), 1])[:, None, None, None] * (1 + absorbed)
     true = np.stack([_products(weights, of) for of in sources])
-    return _Layout(true, expected, (float(freedom[0]), float(freedom[1])))
+    return _PlanVariances(true, expected, (float(freedom[0]), float(freedom[1])))
 
 
 def _products(scores: np.ndarray, clusters: np.ndarray) -> np.ndarray:

@@ -118,7 +118,7 @@ def digest_of(text: str) -> str:
     return f"#{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:LONGEST_PLAIN]}"
 
 
-class _Shape(StrEnum):
+class _CarriedAs(StrEnum):
     """How a column's values are carried."""
 
     plain = "plain"
@@ -128,17 +128,17 @@ class _Shape(StrEnum):
 
 
 @cache
-def _shapes(table: Table) -> dict[str, _Shape]:
+def _shapes(table: Table) -> dict[str, _CarriedAs]:
     """Name of each recorded column → its shape; cached, as every annotation records rows."""
     return {name: _shape(table, name) for name in carried(table)}
 
 
-def _shape(table: Table, name: str) -> _Shape:
+def _shape(table: Table, name: str) -> _CarriedAs:
     if name == "person_id":
-        return _Shape.person
+        return _CarriedAs.person
     if isinstance(table.columns[name].type, JSON):
-        return _Shape.json
-    return _Shape.hidden if f"{table.name}.{name}" in ALWAYS_HIDDEN else _Shape.plain
+        return _CarriedAs.json
+    return _CarriedAs.hidden if f"{table.name}.{name}" in ALWAYS_HIDDEN else _CarriedAs.plain
 
 
 def as_carried(table: Table, row: Mapping[str, Any], persons: Mapping[int, str]) -> Row:
@@ -149,18 +149,18 @@ def as_carried(table: Table, row: Mapping[str, Any], persons: Mapping[int, str])
     return {name: _value(row[name], shape, persons) for name, shape in _shapes(table).items() if name in row}
 
 
-def _value(value: Any, shape: _Shape, persons: Mapping[int, str]) -> Any:
+def _value(value: Any, shape: _CarriedAs, persons: Mapping[int, str]) -> Any:
     if value is None:
         return None
-    if shape is _Shape.person:
+    if shape is _CarriedAs.person:
         return persons.get(value, value)
-    if shape is _Shape.json:
+    if shape is _CarriedAs.json:
         value = json.dumps(value, sort_keys=True, ensure_ascii=False)
     if isinstance(value, datetime):
         return value.isoformat()
     if not isinstance(value, str):
         return value
-    return digest_of(value) if shape is _Shape.hidden else shortened(str(value))
+    return digest_of(value) if shape is _CarriedAs.hidden else shortened(str(value))
 
 
 def shortened(text: str) -> str:

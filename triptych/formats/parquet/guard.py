@@ -41,7 +41,7 @@ VALUES, ENCODING = 1, {DATA: 2, DATA_2: 4}
 Fields = Mapping[int, Any]
 
 
-class _Page(NamedTuple):
+class _DataPage(NamedTuple):
     """size: bytes that it takes to read and decompress it. values: those of the column, none in a dictionary."""
 
     size: int
@@ -112,7 +112,7 @@ def _end_of(data: bytes) -> Fields:
     return _fields(memoryview(data)[-8 - size : -8], 0)[0]
 
 
-def _pages(data: bytes, chunk: Fields) -> Iterator[_Page]:
+def _pages(data: bytes, chunk: Fields) -> Iterator[_DataPage]:
     """The pages that pyarrow reads: from the first on, until they have as many values as stated."""
     view, at, left = memoryview(data), chunk[FIRST_PAGE], chunk[CHUNK_VALUES]
     if 0 < chunk.get(DICTIONARY_PAGE, 0) < at:
@@ -125,7 +125,7 @@ def _pages(data: bytes, chunk: Fields) -> Iterator[_Page]:
         raise ValueError("other values than stated")
 
 
-def _page(data: memoryview, at: int) -> tuple[_Page, int]:
+def _page(data: memoryview, at: int) -> tuple[_DataPage, int]:
     """The page at a place, and the place after it."""
     header, length = _fields(data[at : at + MAX_HEADER_BYTES], 0)
     kind, size, packed_size = (header[number] for number in (KIND, INFLATED_SIZE, PACKED_SIZE))
@@ -134,8 +134,8 @@ def _page(data: memoryview, at: int) -> tuple[_Page, int]:
         raise ValueError("a negative size")
     size, end = size + FIELD_BYTES * length, at + length + packed_size
     if kind in ENCODING:
-        return _Page(size, part[VALUES], part[ENCODING[kind]]), end
-    return _Page(size + ENTRY_BYTES * part.get(VALUES, 0), 0, None), end
+        return _DataPage(size, part[VALUES], part[ENCODING[kind]]), end
+    return _DataPage(size + ENTRY_BYTES * part.get(VALUES, 0), 0, None), end
 
 
 def _fields(data: memoryview, at: int, depth: int = 0) -> tuple[Fields, int]:
