@@ -18,21 +18,12 @@ from triptych.annotate.logged import LoggedHighlight, LoggedRating
 from triptych.operations.folded import FoldedAnswer, FoldedStudy, FoldedWork, hidden_mark
 from triptych.rubric.answers import count_words
 from triptych.storage.arrivals import HERE, FormerNumbers, numbers_in
-from triptych.storage.events import CARRIED, DEPARTURES, EventKind, Logged
+from triptych.storage.events import CARRIED, DEPARTURES, HANDED_IN, EventKind, Logged
 from triptych.storage.models import Assignment
 from triptych.storage.rows import TABLES, WORK, Row, as_carried, shortened, unpacked
 
 # events whose values describe an annotation, or set one aside
-ANSWERED = {
-    EventKind.submitted,
-    EventKind.surplus,
-    EventKind.imported,
-    EventKind.annotation_edited,
-    EventKind.final_value_recorded,
-    EventKind.final_value_changed,
-    EventKind.skipped,
-    EventKind.ignored,
-}
+ANSWERED = {*HANDED_IN, EventKind.final_value_recorded, EventKind.final_value_changed}
 VALUED = ANSWERED | {EventKind.study_created}  # every version has logged values with these
 BASELINES = (EventKind.baseline, EventKind.person_baseline)
 # value of an annotation's event → column of the assignment

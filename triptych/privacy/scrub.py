@@ -16,7 +16,7 @@ from triptych.annotate.annotations import MAX_COUNT
 from triptych.people import accounts, panels, passcodes
 from triptych.rubric.model import Rubric
 from triptych.storage import wiping
-from triptych.storage.events import EventKind
+from triptych.storage.events import HANDED_IN, EventKind
 from triptych.storage.models import (
     Assignment,
     AssignmentState,
@@ -50,13 +50,7 @@ BY_LEADS = (
     EventKind.final_value_taken_back,
 )
 # what an annotator does with an assignment, which may be handed to somebody else afterwards
-BY_ANNOTATORS = (
-    EventKind.annotation_edited,
-    EventKind.ignored,
-    EventKind.skipped,
-    EventKind.submitted,
-    EventKind.surplus,
-)
+BY_ANNOTATORS = tuple(kind for kind in HANDED_IN if kind is not EventKind.imported)
 IDENTIFYING = ("name", "email", "passcode_hash", "language", "identity")  # columns of a person
 TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.+]+")
 

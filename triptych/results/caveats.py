@@ -30,7 +30,7 @@ from triptych.stats.analysis.judges import judge_differences
 from triptych.stats.diagnostics import Speed
 from triptych.stats.numbers import counted, signed_words
 from triptych.stats.undefined import Undefined
-from triptych.storage.events import EventKind
+from triptych.storage.events import CAME_IN, EventKind
 from triptych.storage.models import (
     RATED,
     Assignment,
@@ -43,7 +43,6 @@ from triptych.storage.models import (
     Study,
     System,
 )
-from triptych.study.annotator_groups import RATED as RATED_EVENTS
 from triptych.study.annotator_groups import first_annotations, late_groups
 from triptych.study.copies import earlier_runs
 
@@ -51,7 +50,7 @@ CEILING_SHARE = 0.5  # share of the answers at one end of a scale from which it 
 MIN_POINTS = 3  # points of a scale that can have a ceiling
 USED_SHARE = 0.95  # share of the ratings below which a comparison leaves out too many
 LARGE_SHARE = 0.1  # share of annotations above which surplus or excluded ones can change a result
-ANSWERED = (*RATED_EVENTS, EventKind.annotation_edited)
+ANSWERED = (*CAME_IN, EventKind.annotation_edited)
 
 # kind of event: (weight, what is counted, the rest of the sentence)
 MENTIONED: dict[EventKind, tuple[int, str, str]] = {

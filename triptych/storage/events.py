@@ -127,6 +127,9 @@ class EventKind(StrEnum):
 
 NO_VALUES = hashlib.sha256(b"[null, null]").hexdigest()  # the digest of an event without values
 TELLING = ("order", "systems_hash")  # keys of values that tell which system is which
+# an annotation came in; one was handed in, changed, or set aside
+CAME_IN = (EventKind.submitted, EventKind.surplus, EventKind.imported)
+HANDED_IN = (*CAME_IN, EventKind.annotation_edited, EventKind.ignored, EventKind.skipped)
 DEPARTURES = (EventKind.person_erased, EventKind.withdrew)  # a person left, and texts of theirs were deleted
 _PART = (Person.__table__, Membership.__table__)
 _TEST = (Membership.__table__, EntryAttempt.__table__, TestAnswer.__table__)

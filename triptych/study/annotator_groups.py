@@ -12,14 +12,11 @@ from sqlmodel import Session
 from triptych.errors import NotAllowed
 from triptych.formats.model import MAX_GROUPS
 from triptych.storage import arrivals, events
-from triptych.storage.events import EventKind
+from triptych.storage.events import CAME_IN, EventKind
 from triptych.storage.models import Assignment, Event, EventDetail, Person, Purpose, Study
 from triptych.study import lifecycle
 from triptych.study.persons import refuse_erased
 from triptych.study.settings import changed, settings_of, stored
-
-RATED = (EventKind.submitted, EventKind.surplus, EventKind.imported)
-HANDED_IN = (*RATED, EventKind.annotation_edited, EventKind.ignored, EventKind.skipped)
 
 
 def set_group(session: Session, study: Study, pseudonyms: Sequence[str], group: str, actor: str) -> None:
@@ -84,7 +81,7 @@ def first_annotations(session: Session, study: Study) -> dict[str, int]:
     """Pseudonym → the number of the event of their first annotation."""
     query = select(Person.pseudonym, func.min(Event.number)).join(Assignment, Assignment.person_id == Person.id)
     query = query.join(Event, Event.assignment_id == Assignment.id)
-    query = query.where(Event.study_id == study.id, Event.kind.in_(RATED), Assignment.purpose == Purpose.main)
+    query = query.where(Event.study_id == study.id, Event.kind.in_(CAME_IN), Assignment.purpose == Purpose.main)
     return dict(map(tuple, session.execute(query.group_by(Person.pseudonym))))
 
 

@@ -16,10 +16,9 @@ from triptych.results.frame.collection import is_about_collection, planned_of
 from triptych.results.frame.loading import LABELS, load
 from triptych.results.frame.model import Frame, StudyName, name_of
 from triptych.storage import events
-from triptych.storage.events import EventKind
+from triptych.storage.events import HANDED_IN, EventKind
 from triptych.storage.models import Assignment, Event, Item, Membership, Person, Purpose, Role, Study
 from triptych.study import lifecycle
-from triptych.study.annotator_groups import HANDED_IN
 from triptych.study.settings import settings_of
 
 MANY = 1000
