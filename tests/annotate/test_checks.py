@@ -12,14 +12,23 @@ from sqlalchemy import select
 
 from triptych.annotate import annotations, assignments, blinding, checks, desk
 from triptych.annotate.assignments import NoItem
-from triptych.annotate.checks import HIDDEN, Shown, due, expected, verdict
+from triptych.annotate.checks import Shown, due, expected, verdict
 from triptych.annotate.reservations import Assigned
 from triptych.errors import ImportRefused, NotAllowed
 from triptych.formats.model import ItemDraft, ItemFile
 from triptych.results.frame.upkeep import frame_of
 from triptych.storage import events
 from triptych.storage.database import writing
-from triptych.storage.models import Assignment, Item, Purpose, Reference, Slot, StudyState
+from triptych.storage.models import (
+    HIDDEN,
+    WORK,
+    Assignment,
+    Item,
+    Purpose,
+    Reference,
+    Slot,
+    StudyState,
+)
 from triptych.study import design, lifecycle
 from triptych.study.check_items import add_check_items, sorted_out
 from triptych.study.design import Parts
@@ -67,7 +76,8 @@ def test_checks_keep_their_rates_and_are_never_adjacent(rules: Checks, seed: str
     shown = sequence(rules, seed, total)
 
     assert shown == sequence(rules, seed, total)
-    assert not any(a.purpose in HIDDEN and b.purpose in HIDDEN for a, b in zip(shown, shown[1:], strict=False))
+    hidden = [check.purpose in HIDDEN for check in shown]
+    assert not any(first and second for first, second in zip(hidden, hidden[1:], strict=False))
     for purpose, every in ((Purpose.attention, rules.attention_every), (Purpose.gold, rules.gold_every)):
         number = len(places(shown, purpose))
         assert abs(number - total / every) <= 1.5 if every else number == 0
@@ -223,7 +233,7 @@ def test_checks_look_like_items_and_count_in_no_result(checked):
         annotations.submit(session, who, submission(work, f"submission-{work.id}", answers=answers))
         done.append(work)
 
-    counts = {purpose: sum(work.purpose == purpose for work in done) for purpose in (Purpose.main, *HIDDEN)}
+    counts = {purpose: sum(work.purpose == purpose for work in done) for purpose in WORK}
     assert counts == {Purpose.main: 40, Purpose.attention: 2, Purpose.gold: 3, Purpose.repeat: 3}
     assert work is NoItem.finished
     # the browser cannot tell one from another

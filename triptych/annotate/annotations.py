@@ -19,7 +19,6 @@ from triptych import clock
 from triptych.annotate import assignments, progress, reservations
 from triptych.annotate.answer_rows import answer_rows
 from triptych.annotate.assignments import NoItem
-from triptych.annotate.checks import HIDDEN, WORK
 from triptych.annotate.logged import LoggedAnnotation
 from triptych.annotate.outcomes import LATER, outcomes_of
 from triptych.annotate.reservations import Assigned
@@ -30,7 +29,17 @@ from triptych.people.membership import AnnotatorMembership
 from triptych.rubric.answers import Arrangement, Text, check_answers, parse_answers
 from triptych.storage import events, writes
 from triptych.storage.events import EventKind
-from triptych.storage.models import SEEN, Assignment, AssignmentState, Purpose, Study, Submission, TextView
+from triptych.storage.models import (
+    HIDDEN,
+    SEEN,
+    WORK,
+    Assignment,
+    AssignmentState,
+    Purpose,
+    Study,
+    Submission,
+    TextView,
+)
 from triptych.storage.rows import written
 from triptych.storage.writes import AnswerRows
 from triptych.study import lifecycle

@@ -18,7 +18,7 @@ from sqlmodel import Session
 
 from triptych import clock
 from triptych.annotate import checks, entry_test, onboarding, reservations
-from triptych.annotate.checks import HIDDEN, WORK, Shown
+from triptych.annotate.checks import Shown
 from triptych.annotate.outcomes import outcomes_of
 from triptych.annotate.progress import check_seed, main_items
 from triptych.annotate.reservations import Assigned, own_assignments, seen_items, select_assigned, unfinished_of
@@ -28,9 +28,12 @@ from triptych.people import passcodes
 from triptych.people.logins import select_who, signed_in
 from triptych.people.membership import AnnotatorMembership, locked_membership, membership_of, select_membership
 from triptych.storage.models import (
+    CHECK_PURPOSES,
     FINISHED,
+    HIDDEN,
     RATED,
     SEEN,
+    WORK,
     Assignment,
     AssignmentState,
     Candidate,
@@ -186,14 +189,14 @@ def _history() -> Select[*tuple[Any, ...]]:
     return (
         select(Assignment.id, Assignment.item_id, Assignment.purpose, Assignment.state, Item.retired)
         .join(Item, Item.id == Assignment.item_id)
-        .where(own_assignments(), Assignment.purpose.in_([Purpose.main, *HIDDEN]), Assignment.state.in_(SEEN))
+        .where(own_assignments(), Assignment.purpose.in_(WORK), Assignment.state.in_(SEEN))
         .order_by(Assignment.id)
     )
 
 
 @cache
 def _unseen_checks() -> Select[*tuple[Any, ...]]:
-    is_check = (Item.study_id == bindparam("study")) & Item.purpose.in_([Purpose.attention, Purpose.gold])
+    is_check = (Item.study_id == bindparam("study")) & Item.purpose.in_(CHECK_PURPOSES)
     return select(Item.purpose, Item.id).where(is_check, ~Item.retired, Item.id.not_in(seen_items()))
 
 

@@ -18,7 +18,7 @@ from sqlalchemy.orm import aliased
 from sqlmodel import Session
 
 from triptych.annotate import progress
-from triptych.annotate.checks import WORK, in_words
+from triptych.annotate.checks import in_words
 from triptych.annotate.outcomes import outcomes_of
 from triptych.annotate.reservations import Assigned, own_assignments
 from triptych.languages import language
@@ -26,7 +26,7 @@ from triptych.languages.language import _
 from triptych.rubric.answers import LETTERS, complete_in_turn
 from triptych.rubric.model import Criterion, RatedItem, Rubric
 from triptych.rubric.scales import Choice, Likert
-from triptych.storage.models import BEFORE_WORK, SEEN, Assignment, Candidate, Item, Purpose, Slot, Study, Turn
+from triptych.storage.models import BEFORE_WORK, SEEN, WORK, Assignment, Candidate, Item, Purpose, Slot, Study, Turn
 from triptych.study.persons import Who
 from triptych.study.settings import Formats, settings_of
 

@@ -20,6 +20,7 @@ from triptych.rubric.model import Rubric
 from triptych.rubric.scales import Choice, Likert, as_typed
 from triptych.storage.answers import select_answers
 from triptych.storage.models import (
+    HIDDEN,
     Assignment,
     Option,
     Purpose,
@@ -30,8 +31,6 @@ from triptych.storage.models import (
 )
 from triptych.study.settings import Checks
 
-HIDDEN = (Purpose.attention, Purpose.gold, Purpose.repeat)
-WORK = (Purpose.main, *HIDDEN)  # purposes that annotators cannot tell apart
 # the first attention check comes after so many main items, so that it is the fifth to tenth item shown
 FIRST_ATTENTION = (4, 7)
 

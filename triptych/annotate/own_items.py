@@ -11,12 +11,11 @@ from sqlmodel import Session
 
 from triptych.annotate import progress
 from triptych.annotate.blinding import Seen
-from triptych.annotate.checks import WORK
 from triptych.annotate.outcomes import HowItEnded, outcomes_of
 from triptych.annotate.reservations import own_assignments
 from triptych.formats.texts.markdown import visible_text
 from triptych.rubric.model import Rubric
-from triptych.storage.models import SEEN, Assignment, AssignmentState, Item, Origin, Study, Turn
+from triptych.storage.models import SEEN, WORK, Assignment, AssignmentState, Item, Origin, Study, Turn
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.study.settings import formats_of

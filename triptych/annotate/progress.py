@@ -10,9 +10,8 @@ from sqlalchemy import ColumnElement, Select, bindparam, exists, func, select
 from sqlmodel import Session
 
 from triptych.annotate import checks, entry_test
-from triptych.annotate.checks import HIDDEN
 from triptych.annotate.reservations import own_assignments, seen_items
-from triptych.storage.models import SEEN, Assignment, Item, PlannedItem, Purpose, Study, Submission, has_value
+from triptych.storage.models import SEEN, WORK, Assignment, Item, PlannedItem, Purpose, Study, Submission, has_value
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of
 
@@ -63,7 +62,7 @@ def _item_limit(study: Study, has_plan: bool, own_planned: int, retired: int) ->
 
 @cache  # see `storage.writes`
 def _counts() -> Select[*tuple[Any, ...]]:
-    is_done = has_value(Assignment.purpose, Purpose.main, *HIDDEN) & has_value(Assignment.state, *SEEN)
+    is_done = has_value(Assignment.purpose, *WORK) & has_value(Assignment.state, *SEEN)
     # a check that was answered again keeps the time of its first answer
     is_last = (Submission.assignment_id == Assignment.id) & (Submission.version == Assignment.version - 1)
     counted = func.count(), func.avg(func.coalesce(Submission.active_seconds, Assignment.active_seconds))

@@ -22,6 +22,7 @@ from triptych.people.membership import membership_of
 from triptych.storage import events, rows
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
+    UNFINISHED,
     Assignment,
     AssignmentState,
     Item,
@@ -98,7 +99,7 @@ def unfinished_of(session: Session, study: Study, who: Who) -> list[Assigned]:
 def _unfinished() -> Select[*tuple[Any, ...]]:
     query = select_assigned().where(
         own_assignments(),
-        has_value(Assignment.state, AssignmentState.reserved, AssignmentState.expired),
+        has_value(Assignment.state, *UNFINISHED),
         Assignment.submitted_at.is_(None),  # follows from the state; an index on it skips all finished work
         ~has_value(Assignment.origin, Origin.workbook),
     )

@@ -33,6 +33,7 @@ from triptych.storage import events
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
     FINISHED,
+    RATED,
     SEEN,
     Assignment,
     AssignmentState,
@@ -424,7 +425,7 @@ def _is_stored(book: WorkbookContents, assignment: Assignment, item: ReadItem, r
         kind, reason = item.way_out
         before = assignment.state, assignment.reason, assignment.note
         return before == (FINAL_STATE_OF[kind], reason, item.note or None)
-    if assignment.state not in (AssignmentState.submitted, AssignmentState.surplus) or assignment.draft is None:
+    if assignment.state not in RATED or assignment.draft is None:
         return False
     stored, now = (
         check_answers(book.rubric, book.round, responses, parse_answers(answers))

@@ -45,6 +45,7 @@ from triptych.storage import events, foreign_parts, sqlite_files
 from triptych.storage.events import BrokenChain
 from triptych.storage.models import (
     IN_PLACE,
+    UNFINISHED,
     Assignment,
     AssignmentState,
     Candidate,
@@ -64,7 +65,6 @@ from triptych.storage.rows import DESIGN, TABLES, TAKING_PART, UNPROVED, Row, as
 from triptych.storage.unreadable import UNREADABLE, reading_apart, unreadable
 
 MAX_DIFFERENCES = 1000
-UNFINISHED = {AssignmentState.reserved, AssignmentState.expired}
 OF_DRAFTS = ("state", "active_seconds")  # a draft changes these columns of an unfinished annotation without an event
 # a row is named by the first of these columns that has a value
 NAMES = ("external_id", "pseudonym", "person_id", "key", "slug", "id")
@@ -338,7 +338,7 @@ def _compared(
     expected: FoldedWork, actual: FoldedWork, criteria: Mapping[int, Row], complete: bool = False
 ) -> Iterator[str]:
     """The differences between log and tables. If `complete`, values that the log does not have are differences, too."""
-    unfinished = {expected.row.get("state"), actual.row.get("state")} <= UNFINISHED
+    unfinished = {expected.row.get("state"), actual.row.get("state")} <= {*UNFINISHED}
     yield from _columns(actual.row, expected.row, complete, OF_DRAFTS if unfinished else ())
     if complete or expected.slots:  # earlier versions logged no order for imported ratings
         yield from _keyed("slot {}", expected.slots, actual.slots, complete)

@@ -11,9 +11,8 @@ from decimal import Decimal
 from sqlalchemy import func, select
 from sqlmodel import Session
 
-from triptych.annotate.checks import WORK
 from triptych.storage.events import HANDED_IN, EventKind
-from triptych.storage.models import FINISHED, Assignment, AssignmentState, Event, Kind, Person, Study, Submission
+from triptych.storage.models import FINISHED, WORK, Assignment, AssignmentState, Event, Kind, Person, Study, Submission
 from triptych.study import design
 from triptych.study.settings import settings_of
 

@@ -15,13 +15,13 @@ from triptych import clock
 from triptych.errors import NotFound
 from triptych.languages.language import _, message
 from triptych.storage.models import (
+    CHECK_PURPOSES,
     Assignment,
     AssignmentState,
     Item,
     Membership,
     Person,
     PlannedItem,
-    Purpose,
     Role,
     Study,
     has_value,
@@ -101,7 +101,7 @@ def select_membership() -> Select[*tuple[Any, ...]]:
     # aliased, since a query may join the annotator's own assignment
     others = Assignment.__table__.alias("others")
     is_overdue = (others.c.study_id == Membership.study_id) & has_value(others.c.state, AssignmentState.reserved)
-    is_check = (Item.study_id == Membership.study_id) & has_value(Item.purpose, Purpose.attention, Purpose.gold)
+    is_check = (Item.study_id == Membership.study_id) & has_value(Item.purpose, *CHECK_PURPOSES)
     stored = (getattr(Membership, field.name) for field in fields(AnnotatorMembership) if field.name not in COMPUTED)
     return select(
         *stored,

@@ -103,7 +103,9 @@ class Purpose(StrEnum):
 
 
 BEFORE_WORK = (Purpose.training, Purpose.entry_test)
-CHECK_PURPOSES = (Purpose.gold, Purpose.attention)  # of items that only check their annotators
+CHECK_PURPOSES = (Purpose.attention, Purpose.gold)  # of items that only check their annotators
+HIDDEN = (*CHECK_PURPOSES, Purpose.repeat)
+WORK = (Purpose.main, *HIDDEN)  # which annotators cannot tell apart
 
 
 class AssignmentState(StrEnum):
@@ -119,6 +121,7 @@ class AssignmentState(StrEnum):
 RATED = (AssignmentState.submitted, AssignmentState.surplus)
 FINISHED = (*RATED, AssignmentState.ignored)
 SEEN = (*FINISHED, AssignmentState.skipped)
+UNFINISHED = (AssignmentState.reserved, AssignmentState.expired)
 # finished states that fill one of the item's places, unless the annotator is excluded
 IN_PLACE = (AssignmentState.submitted, AssignmentState.ignored)
 

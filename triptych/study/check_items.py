@@ -120,7 +120,7 @@ def add_check_items(session: Session, study: Study, drafts: Sequence[CheckDraft]
             wrong.append(f"Item {draft.item.external_id}: {error}")
     if wrong:
         raise ImportRefused("\n".join(wrong))
-    for purpose in (Purpose.attention, Purpose.gold):
+    for purpose in CHECK_PURPOSES:
         contents.write_items(session, study, [draft.item for draft in drafts if draft.purpose == purpose], purpose)
     contents.write_references(session, study, rows)
     ids = sorted(draft.item.external_id for draft in drafts)
