@@ -12,6 +12,7 @@ from components.shell import state
 from components.shell.addresses import own_path
 from triptych.languages.language import _
 from triptych.people.identities import UNKNOWN
+from triptych.storage.models import Role
 from triptych.study.persons import Who
 
 LOGO = Path(__file__).parent / "logo.svg"
@@ -77,7 +78,7 @@ def ask_before_changing_person(who: Who | None, person_id: int | None, link: str
     if who is None:
         text = _("You were signed out, here or in another tab. Everything that was saved is safe.")
     else:
-        called = _("the lead {name}", name=who.pseudonym) if who.role == "lead" else who.pseudonym
+        called = _("the lead {name}", name=who.pseudonym) if who.role == Role.lead else who.pseudonym
         text = _("You are signed in as {name}. This link is for somebody else; opening it signs you out.", name=called)
     state.say(text, "info")
     agreed = state.button(_("Open it as the person it was made for"), "open-link") or state.recall("agreed") == link

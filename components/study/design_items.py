@@ -14,7 +14,7 @@ from components.study.saved_field import lines_of
 from components.study.study_form import choose_file, file_before
 from triptych.rubric.model import Rubric
 from triptych.stats.numbers import counted
-from triptych.storage.models import Study, StudyState
+from triptych.storage.models import Purpose, Study, StudyState
 from triptych.study.design import ItemLine, Parts
 
 ADD, REPLACE = "Add to the current items", "Replace all items"
@@ -36,7 +36,7 @@ def item_table(lines: Sequence[ItemLine], total: int) -> None:
             "Item": [line.external_id for line in lines],
             "Beginning": [line.begins for line in lines],
             "Responses": [line.candidates for line in lines],
-            "Annotators": [line.raters if line.purpose == "main" else None for line in lines],
+            "Annotators": [line.raters if line.purpose == Purpose.main else None for line in lines],
             "Use": [line.purpose for line in lines],
             "Retired because": [line.retired or "" for line in lines],
         }

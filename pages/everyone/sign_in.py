@@ -10,14 +10,14 @@ from components.shell.words import DEMO_NOTE
 from triptych.errors import NotAllowed, NotFound, StudyNotOpen
 from triptych.languages.language import _
 from triptych.people import accounts, identities, joining, names, signing_in
-from triptych.storage.models import Study
+from triptych.storage.models import Study, StudyState
 from triptych.study import lifecycle
 
 
 def choose(studies: list[Study], key: str) -> str | None:
     """The slug of the chosen study, if one is chosen; without a box if there is only one."""
     titles = {
-        study.slug: _("{study} (closed)", study=study.title) if study.state == "closed" else study.title
+        study.slug: _("{study} (closed)", study=study.title) if study.state == StudyState.closed else study.title
         for study in studies
     }
     if len(titles) == 1:

@@ -10,6 +10,7 @@ from components.shell.clearing import run_and_clear, what_is_left
 from components.shell.tour import tour_link
 from triptych.privacy import deletion
 from triptych.stats.numbers import counted
+from triptych.storage.models import StudyState
 from triptych.study import lifecycle
 from triptych.study.lifecycle import StudyLine
 
@@ -31,7 +32,7 @@ def draw(line: StudyLine) -> None:
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.text(study.title, width="stretch")
-            st.badge(study.state.capitalize(), color="green" if study.state == "open" else "gray")
+            st.badge(study.state.capitalize(), color="green" if study.state == StudyState.open else "gray")
         st.progress(min(line.done / line.expected, 1.0) if line.expected else 0.0)
         with st.container(horizontal=True, vertical_alignment="center"):
             progress = f"{line.done} of {counted(line.expected, 'annotation')}"

@@ -40,6 +40,7 @@ from triptych.storage.models import (
     Kind,
     Membership,
     Person,
+    Purpose,
     Role,
     Study,
     StudyState,
@@ -191,7 +192,11 @@ def _available_for(session: Session, study: Study, who: Who) -> int:
     if limit is None:
         return MAX_ITEMS
     live = Assignment.state.in_([*FINISHED, AssignmentState.reserved])
-    own = (Assignment.study_id == study.id) & (Assignment.person_id == who.person_id) & (Assignment.purpose == "main")
+    own = (
+        (Assignment.study_id == study.id)
+        & (Assignment.person_id == who.person_id)
+        & (Assignment.purpose == Purpose.main)
+    )
     available = limit - session.execute(select(func.count()).where(own, live)).scalar_one()
     if available < 1:
         raise Conflict(f"{who.pseudonym} has the {counted(limit, 'item')} that this study allows for one annotator.")

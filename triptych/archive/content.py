@@ -27,7 +27,7 @@ from triptych.formats.writers.model import (
 )
 from triptych.formats.writers.tables import ITEMS
 from triptych.privacy import scrub
-from triptych.storage.models import Assignment, Study
+from triptych.storage.models import Assignment, AssignmentState, Study
 
 RATINGS_HEADER = (
     *("annotator", "annotator_kind", "item_id", "system", "position", "criterion", "value", "option", "missing"),
@@ -69,7 +69,8 @@ class Content:
     def rating_rows(self) -> Iterator[tuple[Cell, ...]]:
         """Rows in the order of RATINGS_HEADER."""
         for item, work in self._work():
-            who, after = (work.annotator, work.kind, item.item_id), (int(work.state == "surplus"), int(work.excluded))
+            is_surplus = work.state == AssignmentState.surplus
+            who, after = (work.annotator, work.kind, item.item_id), (int(is_surplus), int(work.excluded))
             places = [(slot.system, slot.position, slot.ratings) for slot in work.slots]
             for system, position, ratings in (("", None, work.about_item), *places):
                 for given in ratings:

@@ -56,6 +56,7 @@ from triptych.storage.models import (
     Person,
     Purpose,
     Rating,
+    Role,
     Slot,
     Study,
     Turn,
@@ -424,7 +425,7 @@ def _of_places(session: Session, study: Study) -> Iterator[str]:
     member = and_(Membership.person_id == Assignment.person_id, Membership.study_id == Assignment.study_id)
     held = (
         select(Assignment.item_id)
-        .outerjoin(Membership, and_(member, Membership.role == "annotator", Membership.excluded_at.is_not(None)))
+        .outerjoin(Membership, and_(member, Membership.role == Role.annotator, Membership.excluded_at.is_not(None)))
         .where(Assignment.study_id == study.id, Assignment.purpose == Purpose.main, Membership.id.is_(None))
         .where(Assignment.state.in_([AssignmentState.reserved, *IN_PLACE]), takes_places(study))
     )

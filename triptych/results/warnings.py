@@ -35,6 +35,7 @@ from triptych.stats.intervals import ENOUGH_ANNOTATORS
 from triptych.stats.multiplicity import adjusted
 from triptych.stats.numbers import counted, first_words, joined_words, p_words, written, written_or_reason
 from triptych.stats.undefined import Undefined
+from triptych.storage.models import Kind
 
 BY_CHANCE = "In simulations without camps, such a hint appeared in up to 7 % of studies."
 WITH_JUDGES = "Ratings by a judge model are counted together with those by people."
@@ -89,13 +90,13 @@ def findings(analysis: StudyAnalysis) -> tuple[Finding, ...]:
 
 
 def _simulated(analysis: StudyAnalysis) -> Iterator[Finding]:
-    if "simulated" in analysis.kinds:
+    if Kind.simulated in analysis.kinds:
         yield Finding(100, "simulated", "Simulated annotators are included. None of this is about people.")
-    if "judge" in analysis.kinds:
+    if Kind.judge in analysis.kinds:
         people = analysis.n_annotators - analysis.n_judges
         is_few = people < ENOUGH_ANNOTATORS <= analysis.n_annotators
         few = TOO_FEW_PEOPLE.format(people=counted(people, "annotator")) if is_few else ""
-        yield Finding(95, "judge", WITH_JUDGES + few if "human" in analysis.kinds else ONLY_JUDGES)
+        yield Finding(95, "judge", WITH_JUDGES + few if Kind.human in analysis.kinds else ONLY_JUDGES)
 
 
 def _collection(analysis: StudyAnalysis) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from triptych.formats.model import ItemDraft
 from triptych.rubric.model import Rubric
 from triptych.storage import events
 from triptych.storage.events import EventKind
-from triptych.storage.models import CHECK_PURPOSES, Access, Round, Study
+from triptych.storage.models import CHECK_PURPOSES, Round, Study
 from triptych.study import contents, copies, lifecycle
 from triptych.study.lifecycle import StudyPlan
 from triptych.study.persons import Who
@@ -36,8 +36,8 @@ def duplicate(
     plan = StudyPlan(
         title=title.strip(),
         raters_per_item=study.raters_per_item,
-        access=Access(study.access),
-        round=next_round or Round(study.round),
+        access=study.access,
+        round=next_round or study.round,
         presentation=study.presentation,
         series=study.series if next_round is not None else None,
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from triptych.formats.writers.model import Finished, FinishedAnnotation, FinishedItem, FinishedRating
 from triptych.rubric.model import Criterion
 from triptych.rubric.scales import Choice
+from triptych.storage.models import AssignmentState
 
 COUNTED = (
     "Includes main annotations (surplus ones, too) by annotators who are not excluded ({kinds}); items that most of "
@@ -21,7 +22,10 @@ def counted_note(finished: Finished) -> str:
 def counted(finished: Finished, item: FinishedItem) -> list[FinishedAnnotation]:
     """The annotations of an item that count; empty if more than half of its annotators ignored the item."""
     whole = [
-        a for a in item.annotations if not a.excluded and a.kind in finished.counted_kinds and a.state != "skipped"
+        annotation
+        for annotation in item.annotations
+        if annotation.kind in finished.counted_kinds
+        and not (annotation.excluded or annotation.state == AssignmentState.skipped)
     ]
     rated = [annotation for annotation in whole if annotation.rated]
     return [] if 2 * len(rated) < len(whole) else rated

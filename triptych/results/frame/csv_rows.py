@@ -18,6 +18,7 @@ from triptych.storage.answers import ANSWER, select_answers
 from triptych.storage.models import (
     RATED,
     Assignment,
+    AssignmentState,
     Candidate,
     Highlight,
     Item,
@@ -53,7 +54,7 @@ def _rows(study: Study, names: dict[int, str], work: Any, answers: Iterable[Any]
     after = (
         work.purpose,
         work.repeat_of,
-        int(work.state == "surplus"),
+        int(work.state == AssignmentState.surplus),
         work.version - 1,
         work.submitted_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
         round(work.active_seconds, 1),
