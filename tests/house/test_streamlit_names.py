@@ -5,11 +5,15 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 import streamlit as st
 from helpers.studies import ROOT
+from streamlit import config
+from streamlit.runtime import Runtime
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 
 from triptych.web.headers import inline_hashes
 
@@ -25,22 +29,27 @@ PRODUCT = [ROOT / "app.py"] + [
 PYTHON = [ROOT / "app.py"] + [
     path for folder in ("components", "pages", "triptych", "bench", "tests") for path in (ROOT / folder).rglob("*.py")
 ]
-ELEMENT = re.compile(r"""(?:data-testid=["']?|\.)(st[A-Z][A-Za-z]+)""")
+ELEMENT = re.compile(r"""(?:data-testid[\^$*]?=["']?|\.)(st[A-Z][A-Za-z]+)""")
+# other names of its browser part: attributes, and the kind of a message
+OF_BROWSER = re.compile(r"\bdata-(?:test-[a-z-]+|selected)\b|\bCLIENT_[A-Z_]+")
+OF_RUNTIME = re.compile(r"\bst\.runtime\.\w+")
 ADDRESS = re.compile(r"/_stcore/[a-z_-]+")
 
 
-def listed() -> set[str]:
-    """The first column of the table in docs/design.md."""
+def listed() -> dict[str, set[str]]:
+    """Name → where it is used, from the table in docs/design.md."""
     text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
     section = text.partition("## Private names of Streamlit\n")[2].partition("\n## ")[0]
-    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
-    return {name for row in rows for name in re.findall("`([^`]+)`", row)}
+    rows = [line.split("|") for line in section.splitlines() if line.startswith("| `")]
+    return {name: {*re.findall("`([^`]+)`", row[2])} for row in rows for name in re.findall("`([^`]+)`", row[1])}
 
 
 LISTED = listed()
 MODULES = sorted(name for name in LISTED if name.startswith("streamlit."))
 ELEMENTS = sorted(name for name in LISTED if re.fullmatch("st[A-Z][A-Za-z]+", name))
 ADDRESSES = sorted(name for name in LISTED if name.startswith("/_stcore/"))
+BROWSER_NAMES = sorted(filter(OF_BROWSER.fullmatch, LISTED))
+RUNTIME_NAMES = sorted(filter(OF_RUNTIME.fullmatch, LISTED))
 
 
 def private_modules(path: Path) -> set[str]:
@@ -83,6 +92,15 @@ def test_every_element_and_address_that_product_code_names_is_listed():
 
     assert set(ELEMENT.findall(text)) == set(ELEMENTS)
     assert set(ADDRESS.findall(text)) == set(ADDRESSES)
+    assert set(OF_BROWSER.findall(text)) == set(BROWSER_NAMES)
+    assert set(OF_RUNTIME.findall(text)) == set(RUNTIME_NAMES)
+
+
+@pytest.mark.parametrize("name", [*ELEMENTS, *BROWSER_NAMES])
+def test_the_list_says_where_a_name_is_used(name: str):
+    using = [path for path in PRODUCT if re.search(rf"\b{name}\b", path.read_text(encoding="utf-8"))]
+
+    assert {"/".join(path.relative_to(ROOT).parts[:2]) for path in using} == LISTED[name]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -97,6 +115,22 @@ def test_the_browser_part_draws_the_element(name: str):
     assert any(re.search(f"[\"'`]{name}(-\\$|[\"'` ])", script.read_text(encoding="utf-8")) for script in scripts)
 
 
+@pytest.mark.parametrize("name", BROWSER_NAMES)
+def test_the_browser_part_has_the_name(name: str):
+    assert any(name in script.read_text(encoding="utf-8") for script in (SOURCES / "static").rglob("*.js"))
+
+
+@pytest.mark.parametrize("name", RUNTIME_NAMES)
+def test_the_runtime_has_the_name(name: str):
+    assert hasattr(st.runtime, name.rpartition(".")[2])
+
+
+def test_the_runtime_holds_uploads_by_session():
+    assert "uploaded_file_mgr.file_storage" in LISTED
+    assert isinstance(Runtime.uploaded_file_mgr, property)
+    assert MemoryUploadedFileManager("/").file_storage == {}
+
+
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_the_server_answers_the_address(address: str):
     sources = [path.read_text(encoding="utf-8") for path in (SOURCES / "web" / "server").rglob("*.py")]
@@ -109,6 +143,9 @@ def test_the_page_has_its_inline_script():
     assert inline_hashes((SOURCES / "static" / "index.html").read_text(encoding="utf-8"))
 
 
-def test_the_hidden_setting_is_known():
-    assert "runner.postScriptGC" in LISTED
-    st.get_option("runner.postScriptGC")
+def test_every_hidden_setting_is_listed_and_known():
+    ours = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
+    names = {f"{section}.{name}" for section, options in ours.items() for name in options}
+    hidden = {name for name, option in config.get_config_options().items() if option.visibility == "hidden"}
+
+    assert names & hidden == {name for name, places in LISTED.items() if ".streamlit/config.toml" in places}
