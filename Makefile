@@ -1,4 +1,4 @@
-# Two commands matter: `make run` starts the app, `make test` runs every test.
+# Two commands matter: `make run` starts the app, `make test` runs the tests (CONTRIBUTING.md says which it leaves out).
 PYTHON ?= python3
 HOST ?= 127.0.0.1
 PORT ?= 8501
