@@ -1,6 +1,6 @@
 """The errors whose message a person reads: what is wrong, where, and what would be right.
 
-An error that only one module raises is defined there, below TriptychError too.
+Others, below TriptychError too, are next to what they are about: settings, the database, a backup, a kind of file.
 """
 
 from collections.abc import Iterator
