@@ -1,4 +1,4 @@
-"""The walls: a module imports from its own room and from rooms further down the list in tests/helpers/rooms.py."""
+"""The walls: a module imports from its own room and from rooms further down the list in tests/house/rooms.py."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 
 import pytest
-from helpers import rooms
 from helpers.studies import ROOT
+from house import rooms
 
 PRODUCT = {
     path.relative_to(ROOT).as_posix(): path
@@ -57,7 +57,7 @@ def test_imports_go_down():
 
 
 def test_no_module_imports_itself_in_a_circle():
-    graph = {name: imported_files(name) for name in PRODUCT if not name.endswith("__init__.py")}
+    graph = {name: imported_files(name) for name in PRODUCT}
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -101,4 +101,4 @@ def test_every_folder_of_the_core_is_in_a_room():
 
 def test_the_design_draws_these_rooms():
     design = rooms.DESIGN.read_text(encoding="utf-8")
-    assert rooms.written(design) == design, "run: python tests/helpers/rooms.py"
+    assert rooms.written(design) == design, "run: python tests/house/rooms.py"

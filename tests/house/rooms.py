@@ -1,6 +1,6 @@
 """The rooms (packages) of the code, top first: a module imports from its own room and from rooms further down.
 
-`python tests/helpers/rooms.py` writes the drawing into docs/design.md; tests/house/test_walls.py holds code and drawing
+`python tests/house/rooms.py` writes the drawing into docs/design.md; tests/house/test_walls.py holds code and drawing
 to this list.
 """
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 DESIGN = ROOT / "docs" / "design.md"
-BEGIN, END = "<!-- rooms: written by tests/helpers/rooms.py -->", "<!-- end of rooms -->"
+BEGIN, END = "<!-- rooms: written by tests/house/rooms.py -->", "<!-- end of rooms -->"
 
 ROOMS = (
     "pages",
