@@ -26,7 +26,7 @@ from triptych.languages import language
 from triptych.results.criterion import variable_of
 from triptych.rubric.model import Rubric
 from triptych.stats.analysis.collection import INTERIM
-from triptych.stats.numbers import counted
+from triptych.stats.numbers import counted, written
 from triptych.storage.models import Access
 from triptych.study import preregistration
 from triptych.study.lifecycle import LONGEST_TITLE, MOST_RATERS
@@ -258,7 +258,7 @@ def declaration(sheet: SettingsSheet, rubric: Rubric) -> None:
     st.page_link("lead/planner.py", label=label, icon=":material/insights:", query_params=address)
     asked = rubric.asked(study.round)
     titles = {criterion.key: plain(criterion.title) for criterion in asked}
-    bounds = {now.interim_bound: f"Clear only with an adjusted p below {now.interim_bound:g}"} | BOUNDS
+    bounds = {now.interim_bound: f"Clear only with an adjusted p below {written(now.interim_bound, 'bound')}"} | BOUNDS
     contrast = "Primary contrast: which systems, which difference, which test"
     margins = [
         number(f"preregistration.margins.{criterion.key}", plain(criterion.title), 0.01, value=None, step=0.05)

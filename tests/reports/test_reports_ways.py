@@ -124,7 +124,7 @@ def test_how_excluded_annotators_worked_is_in_no_report(sqlite_engine, make_stud
             own.language, own.arrangement = language, arrangement
             session.add(Highlight(assignment_id=own.id, position=0, start=0, end=3, quote="", label="good", unit=unit))
     before = report_of(sqlite_engine, study).files["methods.txt"].decode()
-    assert "German in 50% (1)" in before and "one at a time (1) or side by side (1)" in before
+    assert "German in 50 % (1)" in before and "one at a time (1) or side by side (1)" in before
     assert "by letters (1) and by whole words (1)" in before
 
     with database.writing(sqlite_engine) as session:

@@ -18,7 +18,7 @@ from triptych.stats.analysis.statistics import Number
 from triptych.stats.analysis.study import UNEQUAL_SETS
 from triptych.stats.equivalence import Equivalence
 from triptych.stats.intervals import ENOUGH_ANNOTATORS, FEW_ITEMS, FLOOR_OF_FEW, VARIANCE_FLOOR, Interval
-from triptych.stats.numbers import counted, joined_words
+from triptych.stats.numbers import counted, joined_words, written
 from triptych.stats.undefined import Undefined
 from triptych.storage.models import Kind
 from triptych.study.preregistration import declared
@@ -172,7 +172,7 @@ def languages(facts: Facts) -> Iterator[str]:
     every = sum(facts.languages.values())
     if not set(facts.languages) - {language.ENGLISH}:
         return
-    shares = [f"{_named(code)} in {100 * n / every:.0f}% ({n})" for code, n in facts.languages.items()]
+    shares = [f"{_named(code)} in {written(n / every, 'share')} ({n})" for code, n in facts.languages.items()]
     yield (
         f"Of {counted(every, 'annotation')}, the page was shown in {' and '.join(shares)}. Nobody has validated the "
         "translations of the app and of its shipped rubrics."

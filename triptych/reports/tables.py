@@ -18,7 +18,7 @@ from triptych.rubric.answers import LETTERS
 from triptych.rubric.scales import as_typed
 from triptych.stats.analysis.listing import SET_APART
 from triptych.stats.analysis.statistics import AGREEMENT, ALPHA, SYSTEM, columns
-from triptych.stats.numbers import counted, joined_words
+from triptych.stats.numbers import counted, joined_words, written
 from triptych.stats.undefined import Undefined
 
 MOST_LETTERS = 8  # systems; with more, a cell of the main table would consist mostly of letters
@@ -98,7 +98,7 @@ def main_notes(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
         here_only = joined_words(tested_here_only(analysis, analysis.compared))
         where = f", on {here_only}" if alike and here_only else ""
         speaks = f"{where} for these annotators (others may differ)" if here_only else ""
-        bound = f"adjusted p < {analysis.collection.bound:.3g}"
+        bound = f"adjusted p < {written(analysis.collection.bound, 'bound')}"
         raised = "letters: the" if _lettered(analysis) else "numbers: how many"
         yield f"Raised {raised} systems this one is clearly above{speaks}, {bound}. {analysis.family}"
 

@@ -28,7 +28,7 @@ from triptych.results.warnings import Finding, findings
 from triptych.stats.analysis.contrasts import TestedDifference
 from triptych.stats.analysis.judges import judge_differences
 from triptych.stats.diagnostics import Speed
-from triptych.stats.numbers import counted, signed_words
+from triptych.stats.numbers import counted, signed_words, written
 from triptych.stats.undefined import Undefined
 from triptych.storage.events import CAME_IN, EventKind
 from triptych.storage.models import (
@@ -149,7 +149,7 @@ def _share_used(analysis: StudyAnalysis) -> Iterator[Finding]:
         if not isinstance(contrast.difference, Undefined):
             used = contrast.difference.share_used
             shares[contrast.criterion] = min(used, shares.get(contrast.criterion, 1.0))
-    listed = [f"{analysis.title(key)} {100 * share:.0f} %" for key, share in shares.items() if share < USED_SHARE]
+    listed = [f"{analysis.title(key)} {written(share, 'share')}" for key, share in shares.items() if share < USED_SHARE]
     if listed:
         sentence = (
             "Some comparisons are based on only a part of the ratings; the smallest share of two systems' ratings is: "
@@ -167,7 +167,7 @@ def _ceilings(analysis: StudyAnalysis) -> Iterator[Finding]:
         for end, value in zip(("lowest", "highest"), result.ends, strict=True):
             count = int((answers == value).sum())
             if count > CEILING_SHARE * len(answers):
-                share = f"{100 * count / len(answers):.0f} %"
+                share = written(count / len(answers), "share")
                 sentence = (
                     f"{result.criterion.title}: {share} of the answers are the {end} point of the scale, so "
                     f"differences beyond it are not visible."

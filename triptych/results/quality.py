@@ -21,6 +21,7 @@ from triptych.results.study_analysis import StudyAnalysis, analyse
 from triptych.results.texts import texts_of
 from triptych.stats.analysis.annotators import AnnotatorLook, Repeated
 from triptych.stats.diagnostics import GOLD_SHARE, FlaggedRate, Speed, gold_accuracy
+from triptych.stats.numbers import written
 from triptych.stats.undefined import Undefined, or_undefined
 from triptych.storage.models import (
     BEFORE_WORK,
@@ -84,7 +85,7 @@ class Standing:
             yield f"{self.attention_failed} of {self.attention} attention checks failed."
         if isinstance(self.gold, FlaggedRate) and self.gold.flagged:
             rate = self.gold.rate
-            yield f"{rate.hits} of {rate.n} gold items as agreed, {100 * rate.high:.0f} % at best."
+            yield f"{rate.hits} of {rate.n} gold items as agreed, {written(rate.high, 'share')} at best."
         if self.skipped >= SKIPPED_CHECKS:
             gold = self.gold.rate.n if isinstance(self.gold, FlaggedRate) else 0
             yield f"{self.skipped} of {self.attention + gold} checks skipped."

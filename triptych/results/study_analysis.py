@@ -27,7 +27,7 @@ from triptych.stats.analysis.collection import NOT_TESTED, Collected
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.analysis.study import StudyNumbers, length_of
 from triptych.stats.correlation import Correlations
-from triptych.stats.numbers import joined_words
+from triptych.stats.numbers import joined_words, written
 from triptych.stats.spans import SpanAgreement, span_agreement
 from triptych.stats.undefined import Undefined, or_undefined
 from triptych.storage.models import Kind
@@ -191,7 +191,8 @@ class StudyAnalysis(StudyNumbers):
             return family
         fields = joined_words([*self.declared_fields])
         shared = f"The items are those of one of {self._values} values of {fields}, which share the bound: "
-        return f"{family} {shared}a difference is clear with an adjusted p below {self.collection.bound:.3g}."
+        bound = written(self.collection.bound, "bound")
+        return f"{family} {shared}a difference is clear with an adjusted p below {bound}."
 
     @cached_property
     def other_way(self) -> StudyAnalysis | None:

@@ -22,7 +22,7 @@ from triptych.stats.undefined import Undefined
 D = TypeVar("D", bound=TestedDifference)
 MAX_LISTED = 3  # pairs in a sentence
 MAX_ORDERED = 5  # systems whose order is given pair by pair
-END_GAP = 10  # percentage points between two groups' answers at an end of the scale, from which severity is named
+END_GAP = 0.1  # difference of the shares of two groups' answers at an end of the scale, from which severity is named
 NOT_COMPARABLE = "Shares cannot be compared, as systems were shown in sets of different size."
 APPLIES_HERE = "applies to these annotators only: there are too few to generalise."
 EXPLORATORY = "Exploratory: other criteria were declared before launch."
@@ -137,15 +137,16 @@ def _severity(analysis: StudyAnalysis, of: GroupDifference) -> str:
     group_of = np.array([analysis.groups.get(name, "") for name in analysis.people_names])[ratings.annotator]
     rated = ~np.isnan(ratings.number)
     of_smaller, of_larger = (
-        [100 * float(np.mean(ratings.number[rated & (group_of == each.group)] == end)) for end in ratings.variable.ends]
+        [float(np.mean(ratings.number[rated & (group_of == each.group)] == end)) for end in ratings.variable.ends]
         for each in (smaller, larger)
     )
     at = int(np.argmax(of_smaller))
-    if of_smaller[at] - max(of_larger) < END_GAP:
+    if round(of_smaller[at] - max(of_larger), 9) < END_GAP:
         return ""
+    here, there = written(of_smaller[at], "share"), written(of_larger[at], "share")
     return (
-        f"{of_smaller[at]:.0f} % of the answers in {smaller.group} and {of_larger[at]:.0f} % in {larger.group} have "
-        f"the {('lowest', 'highest')[at]} possible value: differences are smaller near an end of the scale, so "
+        f"{here} of the answers in {smaller.group} and {there} in {larger.group} have the "
+        f"{('lowest', 'highest')[at]} possible value: differences are smaller near an end of the scale, so "
         "severity alone may explain this."
     )
 
@@ -330,7 +331,7 @@ def _rest(analysis: StudyAnalysis, unclear: Sequence[Contrast], others: int) -> 
     if not others:
         alike = speaks_for_others(analysis.contrasts_of(unclear[0].criterion))
         p = _deciding(unclear, alike)
-        strict = f"; clear below {unclear[0].bound:.3g}" if unclear[0].bound < CLEAR else ""
+        strict = f"; clear below {written(unclear[0].bound, 'bound')}" if unclear[0].bound < CLEAR else ""
         smallest = f" (smallest adjusted {p_words(min(p), unclear[0].bound)}{strict})" if p else ""
         tried = f" {_cannot_tell(analysis, unclear)}" if unclear[0].margin is not None else ""
         every = len(analysis.contrasts_of(unclear[0].criterion))

@@ -380,7 +380,7 @@ def _often(ratings: StudyRatings, matches: np.ndarray, what: str, which: Filters
     """A finding if more than a fifth of the answers match; what: what these answers are."""
     criterion, share = ratings.criterion, matches.mean() if len(matches) else 0
     if share > MISSING_SHARE:
-        sentence = f"{criterion.title}: {100 * share:.0f} % of the answers are {what}; is the question clear?"
+        sentence = f"{criterion.title}: {written(share, 'share')} of the answers are {what}; is the question clear?"
         yield Finding(60, "missing answers", sentence, replace(which, criteria=frozenset({criterion.key})))
 
 

@@ -17,6 +17,7 @@ from scipy.special import stdtr
 from scipy.stats import false_discovery_control
 
 from .columns import Column, Floats, Label, codes, numbers
+from .numbers import written
 from .undefined import UndefinedStatistic
 
 FEWEST_ANNOTATORS = 3
@@ -177,7 +178,7 @@ def _test(
     words = (
         f"The judge {'may' if passes else 'may not'} replace an annotator: it does as well as {won} of {total} "
         f"(needed: half of them, and more than a constant answer, which does as well as {won_by_constant}), and agrees "
-        f"with the others at least as well as an annotator {100 * advantage:.0f} % of the time."
+        f"with the others at least as well as an annotator {written(advantage, 'share')} of the time."
     )
     rates = won / total, won_by_constant / total
     return AltTest(*rates, advantage, passes, comparisons, epsilon, measure, words)

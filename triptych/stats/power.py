@@ -22,6 +22,7 @@ from .columns import pair_codes
 from .components import Components
 from .crossed import NOT_LINKED, CrossedEffects, absorbed_by
 from .intervals import ENOUGH_ANNOTATORS, one_way, variance_floor
+from .numbers import written
 from .undefined import Undefined, UndefinedStatistic
 
 DRAWS = 4000  # simulated studies
@@ -277,7 +278,7 @@ def power(plan: Plan, shift: float, components: Components) -> Power:
     smallest = np.where(clear > 0, ordered[np.arange(len(t)), np.maximum(clear, 1) - 1], np.inf)
     of_its_sign = np.copysign(1, shift) * drawn.differences > 0
     share = float(((t >= smallest[:, None]) & of_its_sign)[:, : plan.systems - 1].mean())
-    words = f"A difference of {shift:g} would show in {_percent(share)} of such studies."
+    words = f"A difference of {shift:g} would show in {written(share, 'share')} of such studies."
     if plan.annotators < ENOUGH_ANNOTATORS:
         words += (
             f" With {plan.annotators} annotators the results will apply to these annotators only; with "
@@ -370,7 +371,7 @@ def _advice(plan: Power, wider: Power, longer: Power) -> str:
     """Which of the two helps more, or that neither does."""
     extra = wider.plan.annotators - plan.plan.annotators
     cost = longer.plan.annotations - plan.plan.annotations
-    now, with_people, with_items = (_percent(option.share) for option in (plan, wider, longer))
+    now, with_people, with_items = (written(option.share, "share") for option in (plan, wider, longer))
     instead = f"{wider.plan.annotators} annotators in place of {plan.plan.annotators}"
     people = f"{instead} would take the chance from {now} to {with_people}"
     things = f"{longer.plan.items} items in place of {plan.plan.items}, for {cost:,} more annotations, to {with_items}"
@@ -400,7 +401,3 @@ def _refuse_impossible(plan: Plan) -> None:
     for reason, holds in reasons.items():
         if holds:
             raise UndefinedStatistic(f"Not defined: {reason}.")
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
