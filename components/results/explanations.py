@@ -10,13 +10,14 @@ import streamlit as st
 from components.results import charts
 from components.results.figures import highlights as highlights_figure
 from components.results.marked import pick_item
+from components.results.statistics_row import cells
 from components.shell.choices import choose
-from components.shell.words import number
 from triptych.results import texts
 from triptych.results.frame.table import Filters, Page, ratings_table
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.model import HighlightLabel
 from triptych.rubric.scales import Choice, as_typed
+from triptych.stats.analysis.statistics import SPANS
 from triptych.stats.numbers import counted
 from triptych.stats.spans import SpanAgreement
 from triptych.stats.undefined import Undefined
@@ -166,11 +167,7 @@ def _span_table(agreements: Sequence[SpanAgreement] | Undefined, titles: dict[st
     rows = [
         {
             "Label": "Any label" if agreement.label is None else titles.get(agreement.label, agreement.label),
-            "Texts read twice": agreement.texts,
-            "Highlights": agreement.spans,
-            "F1, same passage": number(agreement.exact),
-            "F1, overlapping": number(agreement.overlapping),
-            "Alpha over characters": number(agreement.alpha),
+            **cells(SPANS, agreement),
         }
         for agreement in agreements
     ]

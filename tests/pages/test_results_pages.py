@@ -16,6 +16,7 @@ from streamlit.testing.v1 import AppTest
 from components.results import disagreement
 from components.results.more import ANALYSES, LENGTHS
 from components.shell import live, state
+from triptych.stats.analysis.statistics import SPANS, columns
 from triptych.storage import database, events
 from triptych.storage.models import Item, Kind, Person, Role, Study, StudyState
 from triptych.study import lifecycle
@@ -277,6 +278,15 @@ def test_a_number_links_to_the_filtered_list(visit, lab):
     assert app.text[1].value == "4 of 12 ratings."
     box = {widget.label: widget for widget in app.multiselect}
     assert (box["Criterion"].value, box["System"].value) == (["fluency"], [1, 2])
+
+
+def test_highlights_have_the_columns_of_the_report(visit, lab):
+    study, lead, _ = lab
+    app = turn_to(visit(lead, "results.py", study=study.slug), study, "What they say")
+
+    (table,) = (frame.value for frame in app.dataframe if "Label" in frame.value.columns and len(frame.value))
+    assert [*table.columns] == ["Label", *columns(SPANS)]
+    assert table.loc[0, ["Label", "Highlights", "Pairs"]].tolist() == ["Any label", "2", "1"]
 
 
 def test_filters_hold_for_every_section(visit, lab):
