@@ -26,7 +26,7 @@ MIN_TEXT_PIXELS = 11  # of a number on a bar
 NARROW = 0.07
 PARTS = 5  # into which the range of a fine scale is divided
 LONGEST_NAME = 32
-PICTURE, SAVING = "picture", "rgb(118,118,118)"  # session key of the format; a colour for light and dark
+PICTURE = "picture"  # session key of the format
 _drawn: WeakKeyDictionary[StudyAnalysis, dict[str, go.Figure | None]] = WeakKeyDictionary()
 
 
@@ -40,7 +40,7 @@ def show(figure: go.Figure, key: str, name: str, alt: str) -> None:
         "modeBarButtons": [["toImage"]],
         "scrollZoom": False,
     }
-    figure.update_layout(modebar={"bgcolor": "rgba(0,0,0,0)", "color": SAVING, "activecolor": SAVING})
+    figure.update_layout(modebar={"bgcolor": "rgba(0,0,0,0)", "color": palette.BUTTONS, "activecolor": palette.BUTTONS})
     st.plotly_chart(figure, key=key, config=config, alt=alt)
 
 
@@ -161,7 +161,7 @@ def _about_the_middle(
 ) -> go.Figure:
     figure = _stacks(rows, pieces, lambda widths: -_left_of_middle(widths))
     frame(figure, [_name(system, names) for system in result.systems])
-    figure.add_vline(x=0, line_width=1, line_color="rgba(128,128,128,0.7)")
+    figure.add_vline(x=0, line_width=1, line_color=palette.AXIS)
     figure.update_xaxes(showticklabels=False, showgrid=False, zeroline=False, title=axis_title(title))
     return figure
 

@@ -20,11 +20,8 @@ from triptych.stats.intervals import Interval
 from triptych.stats.pairs import AnnotatorPair
 from triptych.stats.undefined import Undefined
 
-GREY = "rgba(128,128,128,0.7)"
-SHADES = [[0, "#f1ebdf"], [0.5, "#7fb8ad"], [1, "#0b5a50"]]
 # values of the darkest cells: a distance of half the scale; a highlight in every reading
 FAR_APART, EVERY_READING = 50, 100
-BAND = "rgba(128,128,128,0.14)"
 MOST_CELLS, MOST_ITEMS = 40, 15
 
 
@@ -53,7 +50,7 @@ def forest(contrasts: Sequence[Contrast], names: dict[int, str], widest: float) 
         hovertemplate="%{y}: %{text}<extra></extra>",
     )
     frame(figure, rows)
-    figure.add_vline(x=0, line_width=1, line_color=GREY)
+    figure.add_vline(x=0, line_width=1, line_color=palette.AXIS)
     figure.update_xaxes(range=_range([*thin, *thick], scale, widest))
     unit = "% points" if share else "Points"  # short, for phones
     figure.update_xaxes(title=axis_title(f"{unit}; right: the first is higher"))
@@ -151,7 +148,7 @@ def _map(table: np.ndarray, columns: list[str], rows: list[str], hover: str, hig
             y=rows,
             text=text,
             texttemplate="%{text}" if max(table.shape) <= 15 or table.shape[1] <= 8 else "",
-            colorscale=SHADES,
+            colorscale=palette.SHADES,
             zmin=0,
             zmax=highest,
             xgap=2,
@@ -188,7 +185,7 @@ def alphas(agreements: Sequence[Agreement], titles: dict[str, str]) -> go.Figure
     frame(figure, rows)
     lowest = min([0.0, *(low - 0.05 for _, low, _ in limits)])
     for band in BANDS:  # they overlap, so the range above both is darker
-        figure.add_vrect(x0=band, x1=1.02, fillcolor=BAND, line_width=0, layer="below")
+        figure.add_vrect(x0=band, x1=1.02, fillcolor=palette.BAND, line_width=0, layer="below")
     # as many ticks as fit: on a phone, five to a point would be set upright
     figure.update_xaxes(range=[lowest, 1.02], title=axis_title("Alpha (grey from 0.667)"))
     return figure

@@ -8,6 +8,8 @@ from helpers.studies import ROOT
 
 from triptych.rubric import palette
 
+COLOUR = re.compile(r"""["'](?:#[0-9a-fA-F]{6}|rgba?\((?!0,0,0,0\)))""")
+
 
 def test_the_workbench_draws_labels_in_the_palettes_colours():
     css = (ROOT / "components" / "workbench" / "workbench.css").read_text(encoding="utf-8")
@@ -25,3 +27,11 @@ def test_positive_options_share_a_colour_and_others_differ():
         palette.POSITIVE,
         palette.OPTIONS[1],
     ]
+
+
+def test_no_other_module_names_a_colour():
+    own = ROOT / "triptych" / "rubric" / "palette.py"
+    folders = ("triptych", "components", "pages")
+    modules = [path for folder in folders for path in (ROOT / folder).rglob("*.py") if path != own]
+    assert modules
+    assert not [path.name for path in modules if COLOUR.search(path.read_text(encoding="utf-8"))]

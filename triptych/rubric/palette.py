@@ -15,8 +15,13 @@ OPTIONS = ("#b8641b", "#8a8fc4", "#e0b040", "#6aa5d8", "#c98bb0", "#9a9a9a")
 POSITIVE = "#018571"
 # points have an order: brown to blue-green, after ColorBrewer BrBG, which is safe for colour-blind readers
 LOW, MIDDLE, HIGH = (166, 97, 26), (205, 200, 190), (1, 133, 113)
+# shares and distances in maps, from nothing to the most
+SHADES = ((0.0, "#f1ebdf"), (0.5, "#7fb8ad"), (1.0, "#0b5a50"))
 # interval of the mean for these annotators, and interval for annotators like these
 THESE, ALIKE = "#23998a", "#c8843c"
+# greys that suit both themes: lines through 0, lines of the grid, bands behind a chart, and the buttons above one
+AXIS, GRID, BAND = "rgba(128,128,128,0.7)", "rgba(128,128,128,0.25)", "rgba(128,128,128,0.14)"
+BUTTONS = "rgb(118,118,118)"
 
 
 def along_scale(share: float) -> str:

@@ -13,6 +13,7 @@ from components.results.charts import cut, dots, ends_of, plain_label
 from components.shell.words import NONE
 from triptych.results.criterion import CriterionResult, spoken
 from triptych.results.study_analysis import StudyAnalysis
+from triptych.rubric import palette
 from triptych.stats.intervals import Interval
 from triptych.stats.numbers import written
 
@@ -21,7 +22,6 @@ MANY_ROWS = 14  # from this number on, rows are lower
 TALLEST = 465  # px; criteria that would be taller below each other are drawn side by side
 LONGEST_NAME = 26
 LETTERS_ACROSS = 90  # limit for titles side by side
-GRID = "rgba(128,128,128,0.25)"
 
 
 def picture(analysis: StudyAnalysis, shown: Sequence[CriterionResult], order: Sequence[int]) -> tuple[go.Figure, bool]:
@@ -127,11 +127,11 @@ def _finished(figure: go.Figure, height: int, top: int) -> go.Figure:
         plot_bgcolor="rgba(0,0,0,0)",
         dragmode=False,
     )
-    figure.update_xaxes(fixedrange=True, showgrid=True, gridcolor=GRID, zeroline=False, tickfont={"size": 11})
+    figure.update_xaxes(fixedrange=True, showgrid=True, gridcolor=palette.GRID, zeroline=False, tickfont={"size": 11})
     figure.update_yaxes(
         fixedrange=True,
         showgrid=True,
-        gridcolor=GRID,
+        gridcolor=palette.GRID,
         automargin=True,
         title=None,
         type="category",
