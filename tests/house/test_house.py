@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -110,6 +111,20 @@ def test_exceptions_to_linters_and_type_checkers_have_a_reason():
     ]
     assert exceptions
     assert not [exception for exception in exceptions if not WITH_REASON.fullmatch(exception[2])]
+
+
+def test_no_function_is_there_for_tests_alone():
+    product = [path for path in CODE if not path.is_relative_to(ROOT / "bench")]
+    uses = Counter(word for path in product for word in re.findall(r"\w+", text_of(path)))
+    definitions = [
+        (name_of(path), node.name)
+        for path in product
+        for node in tree_of(path).body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    ]
+    assert definitions
+    by_python = ("__getattr__", "downgrade")  # which Python and alembic call
+    assert not [name for name in definitions if uses[name[1]] == 1 and name[1] not in by_python]
 
 
 def test_nothing_evaluates_or_runs_a_shell():
