@@ -40,20 +40,32 @@ address = "0.0.0.0"
 fileWatcherType = "poll"
 enableXsrfProtection = false
 enableCORS = false
+corsAllowedOrigins = ["https://example.org"]
 enableStaticServing = true
+enableAgentApi = true
+maxUploadSize = 4000
+trustedUserHeaders = { X-Example = "login" }
 [client]
 showErrorDetails = "full"
+showErrorLinks = true
 toolbarMode = "developer"
 allowedOrigins = ["https://example.org"]
+[browser]
+gatherUsageStats = true
 """
 CLOSED_SETTINGS = {
     "server.address": '"127.0.0.1"',
     "server.fileWatcherType": '"none"',
     "server.enableXsrfProtection": "true",
     "server.enableCORS": "true",
+    "server.corsAllowedOrigins": "[]",
     "server.enableStaticServing": "false",
+    "server.enableAgentApi": "false",
+    "server.maxUploadSize": "100",
     "client.showErrorDetails": '"none"',
+    "client.showErrorLinks": "false",
     "client.toolbarMode": '"minimal"',
+    "browser.gatherUsageStats": "false",
 }
 
 
