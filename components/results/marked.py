@@ -21,7 +21,7 @@ from triptych.storage.models import Study
 CSS = (Path(__file__).parent / "marked.css").read_text(encoding="utf-8")
 STYLE = f".tm {{ {palette.label_variables(palette.LABELS)} }}\n{CSS}"
 _mount = st.components.v2.component(
-    "triptych.marked", js=from_assets("workbench/marked.js"), css=STYLE, isolate_styles=False
+    "triptych.marked", js=from_assets("workbench/texts/marked.js"), css=STYLE, isolate_styles=False
 )
 
 

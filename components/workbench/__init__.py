@@ -1,6 +1,6 @@
 """The annotation surface: one component that handles every click in the browser. No script run, no system name.
 
-marked.js, which shows leads an item's highlights, is also here.
+`texts/` draws, searches and highlights texts; its marked.js shows leads an item's highlights.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ const ready = Promise.all(STYLES.map((file) => {
 }));
 """
 RUN = "export default async (component) => (await Promise.all([module, ready]))[0].default(component);\n"
-OF_LEADS = "workbench/marked.js"
+OF_LEADS = "workbench/texts/marked.js"
 
 
 def from_assets(file: str, before: str = "const ready = null;\n") -> str:
@@ -41,7 +41,7 @@ def from_assets(file: str, before: str = "const ready = null;\n") -> str:
     return f"{at}{before}const module = import(at('{file}'));\n{RUN}"
 
 
-AHEAD_OF_WORKBENCH = AHEAD % json.dumps([name for name in modules("workbench") if name != OF_LEADS])
+AHEAD_OF_WORKBENCH = AHEAD % json.dumps([name for name in modules("workbench", "workbench/texts") if name != OF_LEADS])
 _mount = st.components.v2.component(
     "triptych.workbench", js=from_assets("workbench/workbench.js", AHEAD_OF_WORKBENCH), isolate_styles=False
 )

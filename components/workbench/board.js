@@ -3,9 +3,9 @@
 
 import { markedChat } from "./context.js";
 import { button, find, h, nameOf, nounOf, part, write } from "./dom.js";
-import { textBox } from "./highlighter.js";
 import { _ } from "./language.js";
 import { answerText, buildQuestion, criterionHead, meanings } from "./question.js";
+import { textBox } from "./texts/highlighter.js";
 import { problemOf } from "./validate.js";
 
 /** @import { Item } from "./item.js" */

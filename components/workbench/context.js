@@ -1,11 +1,11 @@
 // What is shown next to the responses: a dialogue as a chat, a text with stars and facts, or the feedback of training.
 
 import { h, quietButton, words } from "./dom.js";
-import { noteOn, prose } from "./formatting.js";
 import { _, message } from "./language.js";
-import { blocks } from "./textpoints.js";
+import { noteOn, prose } from "./texts/formatting.js";
+import { blocks } from "./texts/textpoints.js";
 
-/** @import { Format } from "./formatting.js" */
+/** @import { Format } from "./texts/formatting.js" */
 /** @import { Context, Formats, Turn, View } from "./types.js" */
 /** @typedef {(turn: number | null, label: string) => HTMLElement} BoxOf the box of a text in which passages are marked */
 

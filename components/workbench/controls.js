@@ -3,10 +3,10 @@
 import { targetOf } from "./dom.js";
 import { firstMatch, searchOptions, showCount, typedValue } from "./question.js";
 
-/** @import { Highlighter } from "./highlighter.js" */
 /** @import { Item } from "./item.js" */
 /** @import { Tips } from "./notices.js" */
 /** @import { Rating } from "./rating.js" */
+/** @import { Highlighter } from "./texts/highlighter.js" */
 /** @import { NumberScale, Question } from "./types.js" */
 /**
  * @typedef {(target: EventTarget, type: string, act: (event: any) => void, options?: AddEventListenerOptions) => void

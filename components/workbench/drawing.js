@@ -6,10 +6,10 @@ import { contextPanel, feedbackTable } from "./context.js";
 import { all, find, h, part, write } from "./dom.js";
 import { buildFoot, buildHead, showSaved, syncHead } from "./frame.js";
 import { guidelinesPanel } from "./guidelines.js";
-import { textBox } from "./highlighter.js";
 import { _, ngettext } from "./language.js";
 import { resetQuestion, syncQuestion } from "./question.js";
 import { markOriginals } from "./teaching.js";
+import { textBox } from "./texts/highlighter.js";
 import { isAnswered, problemOf } from "./validate.js";
 
 /** @import { Item } from "./item.js" */

@@ -6,12 +6,12 @@ import { _ } from "./language.js";
 import { halfAbove, isSlider, valueOfDigit } from "./scale.js";
 
 /** @import { Guidelines } from "./guidelines.js" */
-/** @import { Highlighter } from "./highlighter.js" */
 /** @import { Item } from "./item.js" */
 /** @import { Arrangement } from "./layout.js" */
 /** @import { Moves } from "./moves.js" */
 /** @import { Rating } from "./rating.js" */
 /** @import { Preferences } from "./store.js" */
+/** @import { Highlighter } from "./texts/highlighter.js" */
 /** @import { Question, Value } from "./types.js" */
 
 const TYPED = "textarea, input[type=text], select";

@@ -7,7 +7,7 @@ import { all, find, part, write } from "./dom.js";
 import { _ } from "./language.js";
 import { optionsOf } from "./scale.js";
 import { personOf } from "./store.js";
-import { lengthInWords } from "./textpoints.js";
+import { lengthInWords } from "./texts/textpoints.js";
 
 /** @import { Listen } from "./controls.js" */
 /** @import { Item } from "./item.js" */

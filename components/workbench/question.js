@@ -5,7 +5,7 @@ import { all, find, h, inputs, nameOf, part, words } from "./dom.js";
 import { _, ngettext } from "./language.js";
 import { isNumeric, isPicker, isSlider, optionsOf, valueAfter, valueKey } from "./scale.js";
 import { sampleLine } from "./teaching.js";
-import { lengthInWords } from "./textpoints.js";
+import { lengthInWords } from "./texts/textpoints.js";
 import { isAnswered } from "./validate.js";
 
 /** @import { Answers } from "./answers.js" */

@@ -2,11 +2,11 @@
 
 import { differences, differenceTable } from "./choosing.js";
 import { button, find, h } from "./dom.js";
-import { textViewOf } from "./formatting.js";
 import { showSaved } from "./frame.js";
 import { _, language, ngettext } from "./language.js";
 import { browserClock } from "./network.js";
 import { randomId } from "./store.js";
+import { textViewOf } from "./texts/formatting.js";
 import { problems } from "./validate.js";
 
 /** @import { Item } from "./item.js" */

@@ -9,7 +9,6 @@ import { h } from "./dom.js";
 import { createDrawing } from "./drawing.js";
 import { createRoom, offlineText, showSaved, signOut, syncHead } from "./frame.js";
 import { createGuidelines } from "./guidelines.js";
-import { createHighlighter } from "./highlighter.js";
 import { allSettled, createItem, giveUp, sendHeld, wouldLose } from "./item.js";
 import { createKeyboard } from "./keyboard.js";
 import { _, direction, language } from "./language.js";
@@ -18,9 +17,10 @@ import { createMoves } from "./moves.js";
 import { renew, watchConnection } from "./network.js";
 import { createNotices, createTips } from "./notices.js";
 import { createRating } from "./rating.js";
-import { createFinding, createPlaceMarks } from "./reading.js";
 import { createSending } from "./sending.js";
 import { penOf, preferences } from "./store.js";
+import { createHighlighter } from "./texts/highlighter.js";
+import { createFinding, createPlaceMarks } from "./texts/reading.js";
 
 /** @import { Listen } from "./controls.js" */
 /** @import { Item } from "./item.js" */

@@ -2,7 +2,7 @@
 
 import { questionId } from "./answers.js";
 import { _, ngettext } from "./language.js";
-import { lengthInWords } from "./textpoints.js";
+import { lengthInWords } from "./texts/textpoints.js";
 
 /** @import { Answers } from "./answers.js" */
 /** @import { Criterion, Limits, Problem, Question, View } from "./types.js" */

@@ -3,14 +3,14 @@
 // workbench's own route.
 
 import { createDesk } from "./desk.js";
-import { prepare } from "./formatting.js";
 import { speak } from "./language.js";
 import { postTo } from "./network.js";
 import { createSurface } from "./surface.js";
+import { prepare } from "./texts/formatting.js";
 
-/** @import { Component, View } from "./types.js" */
 /** @import { Reason } from "./desk.js" */
 /** @import { Surface } from "./surface.js" */
+/** @import { Component, View } from "./types.js" */
 /** @typedef {{ view: string, showing: string | null, language: string }} Data the view as JSON, and the language of the page */
 
 const REPEAT_MS = 3000; // Streamlit drops an event while its websocket is down

@@ -17,7 +17,7 @@ chromium = browser.chromium
 LABELS = (HighlightLabel(key="good", title="Good"), HighlightLabel(key="bad", title="<u>Bad</u>"))
 SITE = "http://triptych.test/"
 DRAW = """async (data) => {
-  window.marked ??= await import('/marked.js');
+  window.marked ??= await import('/texts/marked.js');
   window.marked.default({ parentElement: document.body, data });
 }"""
 

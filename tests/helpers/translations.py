@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 KEYWORDS = {"_": None, "message": None, "ngettext": (1, 2)}
 SOURCES = {
     "python": ("pages/**/*.py", "components/**/*.py", "triptych/**/*.py"),
-    "javascript": ("components/workbench/*.js",),
+    "javascript": ("components/workbench/*.js", "components/workbench/texts/*.js"),
 }
 
 

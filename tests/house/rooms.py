@@ -65,7 +65,7 @@ ONLY_IN = {
 # one screen whose parts all depend on each other (components/workbench)
 MOST_MODULES, MOST_BY_FOLDER, MOST_FLAT = (
     20,
-    {"triptych/stats": 30, "components/workbench": 36},
+    {"triptych/stats": 30, "components/workbench": 30},
     5,
 )
 

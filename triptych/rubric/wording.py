@@ -18,7 +18,7 @@ AS_THEY_ARE = {
 ITEMS = {"examples", "worked_example", "training"}
 NOT_READ = AS_THEY_ARE - {"translations"}  # by annotators
 
-# also in `components/workbench/textpoints.js`: kana and Chinese characters, and the punctuation between them
+# also in `components/workbench/texts/textpoints.js`: kana and Chinese characters, and the punctuation between them
 IDEOGRAPHS = re.compile(r"[\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]{1,2}")
 UNSPACED_WORD = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]{1,5}")
 WIDE_PUNCTUATION = re.compile(r"[\u3000-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]")

@@ -15,7 +15,7 @@ from triptych.settings import app_folder
 
 COMPONENTS = app_folder() / "components"
 MARKDOWN = "workbench/markdown"  # requested only if a study has Markdown
-FOLDERS = ("rubric_builder", "workbench", MARKDOWN, f"{MARKDOWN}/vendor")
+FOLDERS = ("rubric_builder", "workbench", "workbench/texts", MARKDOWN, f"{MARKDOWN}/vendor")
 SERVED = (".js", ".css")
 CACHE_FOR_GOOD = {"Cache-Control": "public, max-age=31536000, immutable"}
 
@@ -37,9 +37,9 @@ def version() -> str:
     return digest.hexdigest()[:16]
 
 
-def modules(folder: str) -> list[str]:
-    """The scripts of a folder, which a page requests together instead of following the imports level by level."""
-    return [name for name in files() if name.rpartition("/")[0] == folder and name.endswith(".js")]
+def modules(*folders: str) -> list[str]:
+    """The scripts of these folders, which a page requests together instead of following the imports level by level."""
+    return [name for name in files() if name.rpartition("/")[0] in folders and name.endswith(".js")]
 
 
 async def _file(request: Request) -> Response:

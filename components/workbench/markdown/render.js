@@ -2,12 +2,12 @@
 // become text with their address, and HTML is shown as it was written.
 
 import { h } from "../dom.js";
-import { TextDrawing } from "../texts.js";
+import { TextDrawing } from "../texts/nodes.js";
 import { isParsable } from "./limits.js";
 import { parse } from "./parse.js";
 
 /** @import { Props } from "../dom.js" */
-/** @import { MarkOf, Source, Span } from "../texts.js" */
+/** @import { MarkOf, Source, Span } from "../texts/nodes.js" */
 /** @import { Leaf, MarkdownSource, Mdast, Parsed } from "./types.js" */
 
 const MAX_DEPTH = 60; // of nested blocks or marks that are drawn

@@ -1,7 +1,7 @@
 // Runs in the browser, for test_markdown.py: offsets of drawn texts, round trips of selections, hostile texts.
-import { draw, prepareTexts, read } from "/workbench/formatting.js";
-import { toCodePoints, toUtf16, wordSegmenter } from "/workbench/textpoints.js";
-import { spanOf, tidy, wholeWords } from "/workbench/texts.js";
+import { draw, prepareTexts, read } from "/workbench/texts/formatting.js";
+import { toCodePoints, toUtf16, wordSegmenter } from "/workbench/texts/textpoints.js";
+import { spanOf, tidy, wholeWords } from "/workbench/texts/nodes.js";
 import { HOSTILE, TEXTS } from "./texts.js";
 
 const stored = (raw, { start, end }) => ({ start: toCodePoints(raw, start), end: toCodePoints(raw, end) });

@@ -1,13 +1,13 @@
 // Help with long texts: searching the open texts, and remembering the reading position.
 
-import { CONTEXT } from "./answers.js";
-import { all, button, find, h, nameOf, nounOf, paint, write } from "./dom.js";
-import { _ } from "./language.js";
-import { orElse } from "./store.js";
+import { CONTEXT } from "../answers.js";
+import { all, button, find, h, nameOf, nounOf, paint, write } from "../dom.js";
+import { _ } from "../language.js";
+import { orElse } from "../store.js";
 
-/** @import { Item } from "./item.js" */
-/** @import { Preferences } from "./store.js" */
-/** @import { Page } from "./types.js" */
+/** @import { Item } from "../item.js" */
+/** @import { Preferences } from "../store.js" */
+/** @import { Page } from "../types.js" */
 /** @typedef {{ place: string, range: Range }} Hit `place` is the letter of a response, or "context" */
 /** @typedef {{ place: string, name: string, text: HTMLElement }} Open a text that is open */
 /** @typedef {[number, number]} Mark the topmost part of a text that was in view, and how much of it was above the window */

@@ -3,7 +3,7 @@
 
 import { snap } from "./textpoints.js";
 
-/** @import { MarkdownSource } from "./markdown/types.js" */
+/** @import { MarkdownSource } from "../markdown/types.js" */
 /**
  * @typedef {{ start: number, end: number }} Span of a raw text, end exclusive
  * @typedef {{ node: Node, start: number, end: number, unit: boolean }} Run a node of the page and its place in the raw

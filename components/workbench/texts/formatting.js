@@ -1,20 +1,20 @@
 // Draws texts as plain text or as Markdown. The parser is loaded if a study has Markdown, the renderer of formulas if
 // an item has formulas.
 
-import { h, words } from "./dom.js";
-import { message } from "./language.js";
-import { TextDrawing } from "./texts.js";
+import { h, words } from "../dom.js";
+import { message } from "../language.js";
+import { TextDrawing } from "./nodes.js";
 
-/** @import { Props } from "./dom.js" */
-/** @import { MarkOf, Source, Span } from "./texts.js" */
-/** @import { View } from "./types.js" */
+/** @import { Props } from "../dom.js" */
+/** @import { View } from "../types.js" */
+/** @import { MarkOf, Source, Span } from "./nodes.js" */
 /** @typedef {"plain" | "markdown"} Format */
 
 const TOO_LARGE = message("This text is shown as it was written: it is too large to be formatted.");
 const NOT_LOADED = message("This text is shown as it was written: what formats it could not be loaded.");
 const FORMULA = /\$|\\[([]/;
 
-/** @type {typeof import("./markdown/render.js") | null} */
+/** @type {typeof import("../markdown/render.js") | null} */
 let markdown = null;
 /** Raw text → its parsed form, for the current item. @type {Map<string, Source>} */
 const sources = new Map();
@@ -53,7 +53,7 @@ export function prepareTexts(texts) {
   const formulas = texts.some((text) => FORMULA.test(text));
   if (markdown && !(formulas && !markdown.hasFormulas())) return null;
   const load = async () => {
-    [markdown] = await Promise.all([import("./markdown/render.js"), style("./markdown/markdown.css")]);
+    [markdown] = await Promise.all([import("../markdown/render.js"), style("../markdown/markdown.css")]);
     if (formulas) await markdown.loadFormulas();
   };
   return load().catch(() => undefined);

@@ -1,16 +1,16 @@
 // Highlights in responses and contexts: selections become labelled spans, spans become marks.
 
-import { CONTEXT, MAX_TEXT } from "./answers.js";
-import { all, button, find, h, paint, placeNear, words } from "./dom.js";
+import { CONTEXT, MAX_TEXT } from "../answers.js";
+import { all, button, find, h, paint, placeNear, words } from "../dom.js";
+import { meaningOf, swatch } from "../guidelines.js";
+import { _ } from "../language.js";
 import { draw as drawText } from "./formatting.js";
-import { meaningOf, swatch } from "./guidelines.js";
-import { _ } from "./language.js";
+import { offsetAt, placeAt, spanOf, tidy, wholeWords } from "./nodes.js";
 import { toCodePoints, toUtf16, wordSegmenter } from "./textpoints.js";
-import { offsetAt, placeAt, spanOf, tidy, wholeWords } from "./texts.js";
 
-/** @import { Item } from "./item.js" */
-/** @import { Run } from "./texts.js" */
-/** @import { Highlight, MarkUnit } from "./types.js" */
+/** @import { Item } from "../item.js" */
+/** @import { Highlight, MarkUnit } from "../types.js" */
+/** @import { Run } from "./nodes.js" */
 /**
  * @typedef {{ slot: string, turn: number | null }} Place of a text that can be marked
  * @typedef {Place & { box: HTMLElement, start: number, end: number, unit: MarkUnit, rect: DOMRect }} Selected

@@ -1,5 +1,5 @@
 // An item's texts with everyone's highlights, read-only, for leads.
-import { h } from "./dom.js";
+import { h } from "../dom.js";
 import { draw as drawText, prepareTexts } from "./formatting.js";
 import { toUtf16 } from "./textpoints.js";
 
@@ -11,7 +11,7 @@ import { toUtf16 } from "./textpoints.js";
  * @typedef {{ labels: Label[], context: Passage[], candidates: { title: string, passages: Passage[] }[] }} Item
  */
 
-/** @typedef {import("./dom.js").Props} Props */
+/** @typedef {import("../dom.js").Props} Props */
 
 // a long context scrolls separately, also with keys
 const CONTEXT = { class: "tm-card tm-context", tabindex: 0, role: "region", "aria-label": "Context" };
