@@ -38,6 +38,13 @@ def button(app: AppTest, label: str) -> Any:
     return next(button for button in app.button if button.label == label)
 
 
+def press(app: AppTest, label: str) -> AppTest:
+    """The page after a click on this button."""
+    button(app, label).click().run()
+    assert not app.exception
+    return app
+
+
 def labels(app: AppTest) -> list[str]:
     return [button.label for button in app.button]
 

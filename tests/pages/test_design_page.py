@@ -8,7 +8,7 @@ from datetime import date
 import pytest
 from helpers.results_pages import words
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, join
-from helpers.study_pages import SECRET_TEXT, button, interrupt_once, labels, rendered_markdown
+from helpers.study_pages import SECRET_TEXT, button, interrupt_once, labels, press, rendered_markdown
 from helpers.turns import turns_held
 
 from components.shell import state
@@ -63,12 +63,6 @@ def write(study, path, value):
     with database.writing(web_engine()) as session:
         seen = saved_setting.value_of(lifecycle.by_slug(session, study.slug), path)
         saved_setting.write(session, study, path, value, seen, "P-ben")
-
-
-def press(app, label: str):
-    button(app, label).click().run()
-    assert not app.exception
-    return app
 
 
 def test_every_part_of_a_draft_is_edited_and_kept(section, draft):

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from helpers.results_pages import turn_to, words
 from helpers.studies import SMALL_RUBRIC, add_person
-from helpers.study_pages import ROUTER, button, labels, rendered_markdown, stored
+from helpers.study_pages import ROUTER, labels, press, rendered_markdown, stored
 from sqlalchemy import select
 from streamlit.testing.v1 import AppTest
 
 from components.shell import state
 from triptych.storage import database
-from triptych.storage.models import Highlight, Person, Role, Study
+from triptych.storage.models import Highlight, Person, Study
 from triptych.web.session import web_engine
 
 LONG = "item_id,system,annotator,criterion,value\n"
@@ -27,12 +27,6 @@ MARKS = "item_id,system,annotator,label,start,end,quote\n1,zincum,w1,good,0,2,So
 
 
 @pytest.fixture
-def lead():
-    with database.writing(web_engine()) as session:
-        return add_person(session, "lead", Role.lead)
-
-
-@pytest.fixture
 def page(visit, lead) -> AppTest:
     return visit(lead, "import_ratings.py")
 
@@ -41,12 +35,6 @@ def upload(app: AppTest, key: str, *files: tuple[str, str]) -> AppTest:
     for name, text in files:
         app.file_uploader(key=key).upload(name, text.encode())
     app.run()
-    assert not app.exception
-    return app
-
-
-def press(app: AppTest, label: str) -> AppTest:
-    button(app, label).click().run()
     assert not app.exception
     return app
 

@@ -14,15 +14,9 @@ from streamlit.testing.v1 import AppTest
 
 from triptych.operations import capsule
 from triptych.storage import database
-from triptych.storage.models import Role, StudyState
+from triptych.storage.models import StudyState
 from triptych.study import lifecycle
 from triptych.web.session import web_engine
-
-
-@pytest.fixture
-def lead():
-    with database.writing(web_engine()) as session:
-        return add_person(session, "lead", Role.lead)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import pytest
 from helpers.ratings import submit
 from helpers.results_pages import words
 from helpers.studies import full_answers
+from helpers.study_pages import press
 
 from triptych import clock
 from triptych.results.frame.upkeep import frame_of
@@ -33,12 +34,6 @@ def set_pay(study, **pay) -> None:
     with database.writing(web_engine()) as session:
         here = session.get_one(Study, study.id)
         here.settings = stored(changed(here, pay={"per_item": Decimal("0.10"), "currency": "EUR", **pay}))
-
-
-def press(app, label: str):
-    app = next(button for button in app.button if button.label == label).click().run()
-    assert not app.exception
-    return app
 
 
 def test_an_annotator_is_excluded_compared_both_ways_and_reinstated(visit, lab):

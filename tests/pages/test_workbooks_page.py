@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from helpers.downloads import get
 from helpers.results_pages import words
-from helpers.study_pages import ROUTER, button, click_again_during, labels
+from helpers.study_pages import ROUTER, click_again_during, labels, press
 from helpers.turns import turns_held
 from helpers.workbooks import Sheet
 from starlette.applications import Starlette
@@ -30,12 +30,6 @@ def lab(make_study):
 def listed(study) -> list[workbooks.WorkbookLine]:
     with database.reading(web_engine()) as session:
         return workbooks.listed(session, study)
-
-
-def press(app: AppTest, label: str) -> AppTest:
-    button(app, label).click().run()
-    assert not app.exception
-    return app
 
 
 def upload(app: AppTest, data: bytes) -> str:

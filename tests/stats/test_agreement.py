@@ -10,7 +10,7 @@ from pathlib import Path
 import krippendorff
 import numpy as np
 import pytest
-from helpers.present import present
+from helpers.present import attempt, present
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -53,14 +53,6 @@ def alpha_interval(units, values, level, items=None) -> tuple[float, float]:
     if isinstance(interval, Undefined):
         raise UndefinedStatistic(interval.reason)
     return interval
-
-
-def attempt(statistic, *arguments):
-    """The statistic, or the reason why there is none."""
-    try:
-        return statistic(*arguments)
-    except UndefinedStatistic as undefined:
-        return Undefined(str(undefined))
 
 
 def random_table(random: np.random.Generator) -> np.ndarray:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.present import attempt
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,7 +18,7 @@ from triptych.stats.chance import fleiss, gwet, weight_table
 from triptych.stats.coefficients import agreement_table
 from triptych.stats.counts import UnitCounts
 from triptych.stats.pairs import TOO_MANY, annotator_pairs, pair_means
-from triptych.stats.undefined import Undefined, UndefinedStatistic
+from triptych.stats.undefined import Undefined
 
 ORACLES = Path(__file__).parents[1] / "oracles"
 TABLES = json.loads((ORACLES / "irrcac_tables.json").read_text())
@@ -58,14 +59,6 @@ def cohen_kappa(first, second, weights="identity"):
     units = [*range(len(first)), *range(len(second))]
     (pair,) = annotator_pairs(units, ["a"] * len(first) + ["b"] * len(second), [*first, *second], weights)
     return pair.kappa
-
-
-def attempt(statistic, *arguments):
-    """The statistic, or the reason why there is none."""
-    try:
-        return statistic(*arguments)
-    except UndefinedStatistic as undefined:
-        return Undefined(str(undefined))
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from helpers.present import present
+from helpers.present import attempt, present
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -47,14 +47,6 @@ def pairs(*pairs_of_values: tuple[float, float], annotators: int = 1) -> SideByS
         for n, pair in enumerate(pairs_of_values)
         for system, value in zip(("new", "base"), pair, strict=True)
     )
-
-
-def attempt(statistic, *arguments):
-    """The statistic, or the reason why there is none."""
-    try:
-        return statistic(*arguments)
-    except UndefinedStatistic as undefined:
-        return Undefined(str(undefined))
 
 
 def everything(table: SideBySide) -> list:

@@ -8,7 +8,7 @@ import statistics
 import numpy as np
 import pandas as pd
 import pytest
-from helpers.present import present
+from helpers.present import attempt, present
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,20 +22,12 @@ from triptych.stats.descriptive import (
     shares,
     summary,
 )
-from triptych.stats.undefined import Undefined, UndefinedStatistic
+from triptych.stats.undefined import Undefined
 
 NAN = math.nan
 LIKERT = (1, 2, 3, 4, 5)
 
 votes = st.lists(st.tuples(st.integers(0, 4), st.sampled_from(["yes", "no", "unsure", None])), max_size=40)
-
-
-def attempt(statistic, *arguments):
-    """The statistic, or the reason why there is none."""
-    try:
-        return statistic(*arguments)
-    except UndefinedStatistic as undefined:
-        return Undefined(str(undefined))
 
 
 def test_summary_leaves_missing_values_out():

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from helpers.present import present
+from helpers.present import attempt, present
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,14 +22,6 @@ rows = st.lists(
     max_size=40,
     unique_by=lambda row: (row[0], row[1], row[4]),  # an annotation shows one response at a place
 )
-
-
-def attempt(statistic, *arguments):
-    """The statistic, or the reason why there is none."""
-    try:
-        return statistic(*arguments)
-    except UndefinedStatistic as undefined:
-        return Undefined(str(undefined))
 
 
 def study(random, shifts=(0, 0, 0), change=0.0, taste=0.0, items=60, annotators=10, raters=3):

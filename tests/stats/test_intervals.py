@@ -7,7 +7,7 @@ from dataclasses import astuple
 
 import numpy as np
 import pytest
-from helpers.present import present
+from helpers.present import attempt, present
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -50,14 +50,6 @@ def variances(residuals: np.ndarray, items: np.ndarray, annotators: np.ndarray) 
 def mean_of(ratings):
     items, annotators, values = columns(ratings)
     return attempt(mean_interval, values, items, annotators)
-
-
-def attempt(statistic, *arguments):
-    """The statistic, or the reason why there is none."""
-    try:
-        return statistic(*arguments)
-    except UndefinedStatistic as undefined:
-        return Undefined(str(undefined))
 
 
 def close(left, right) -> bool:
