@@ -26,7 +26,7 @@ from triptych.formats.workbook.columns import (
     REASONS,
     TEXT,
     WORDS,
-    Column,
+    SheetColumn,
     explanation_in,
     folded,
     letters_of,
@@ -107,7 +107,7 @@ class _Checker:
     rows: dict[str, dict[str, FilledRow]] = field(default_factory=lambda: defaultdict(dict))
 
     def __post_init__(self) -> None:
-        self.columns: dict[str, Column] = {column.key: column for column in self.book.columns}
+        self.columns: dict[str, SheetColumn] = {column.key: column for column in self.book.columns}
         self.rubric: Rubric = self.book.rubric
         self.asked = self.rubric.asked(self.book.round)
         self.ways_out = {folded(title): way for title, way in ways_out(self.rubric).items()}

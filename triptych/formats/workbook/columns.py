@@ -39,7 +39,7 @@ NO_LETTERS = re.compile(r"\band\b|[,;/&+=\s]+")
 
 
 @dataclass(frozen=True)
-class Column:
+class SheetColumn:
     """A column of the sheet. answer: cells can be edited; choices: the drop-down list; limits: the allowed range.
 
     strict: the spreadsheet refuses values that are not in the list.
@@ -56,24 +56,26 @@ class Column:
     hint: str = ""
 
 
-def columns_of(rubric: Rubric, study_round: str, extra_texts: Sequence[str], candidates: int) -> tuple[Column, ...]:
+def columns_of(
+    rubric: Rubric, study_round: str, extra_texts: Sequence[str], candidates: int
+) -> tuple[SheetColumn, ...]:
     """All columns in order: texts to read, questions about each response, questions about the item.
 
     extra_texts: titles of the texts shown with the context; candidates: the largest number that an item has.
     """
     questions = [column for criterion in rubric.asked(study_round) for column in _questions(criterion, candidates)]
     return (
-        Column(KEY, KEY, 4),
-        Column(NUMBER, _("Item"), 6, "item"),
-        Column(CONTEXT, rubric.context.title, 44, "item"),
-        *(Column(f"{EXTRA}{n}", title, 32, "item") for n, title in enumerate(extra_texts)),
-        Column(LETTER, "", 5),
-        Column(TEXT, _("Conversation") if rubric.judged == "conversation" else _("Response"), 58),
+        SheetColumn(KEY, KEY, 4),
+        SheetColumn(NUMBER, _("Item"), 6, "item"),
+        SheetColumn(CONTEXT, rubric.context.title, 44, "item"),
+        *(SheetColumn(f"{EXTRA}{n}", title, 32, "item") for n, title in enumerate(extra_texts)),
+        SheetColumn(LETTER, "", 5),
+        SheetColumn(TEXT, _("Conversation") if rubric.judged == "conversation" else _("Response"), 58),
         *(column for column in questions if column.about == "candidate"),
         *_aside(rubric),
         *(column for column in questions if column.about == "item"),
         *_leaving_out(rubric),
-        Column(
+        SheetColumn(
             NOTE, _("Note to the lead"), 24, "item", True, hint=_("If you want to say something. This is no rating.")
         ),
     )
@@ -83,7 +85,7 @@ def letters_of(candidates: int) -> str:
     return LETTERS[:candidates]
 
 
-def _questions(criterion: Criterion, candidates: int) -> Iterator[Column]:
+def _questions(criterion: Criterion, candidates: int) -> Iterator[SheetColumn]:
     about, scale = criterion.about, criterion.scale
     limits = (scale.low, scale.high) if isinstance(scale, NumberScale) else None
     choices = tuple(_choices(scale, letters_of(candidates)))
@@ -91,31 +93,31 @@ def _questions(criterion: Criterion, candidates: int) -> Iterator[Column]:
     words = (len(word) + 3 for word in criterion.title.split())
     width = min(max(14, *words, *(len(str(choice)) * 2 // 3 for choice in choices)), 22)
     hint = criterion.definition
-    yield Column(f"{RATING}{criterion.key}", criterion.title, width, about, True, choices, limits, hint=hint)
+    yield SheetColumn(f"{RATING}{criterion.key}", criterion.title, width, about, True, choices, limits, hint=hint)
     asks = scale.asks.values()
     if any(ask.reasons for ask in asks):
         listed = tuple(dict.fromkeys(text for ask in asks for text in _joined(ask)))
         hint = _("Where your answer asks for reasons. Several: one after the other, with a semicolon between.")
         title = _("{criterion}: reasons", criterion=criterion.title)
-        yield Column(f"{REASONS}{criterion.key}", title, 26, about, True, listed, strict=False, hint=hint)
+        yield SheetColumn(f"{REASONS}{criterion.key}", title, 26, about, True, listed, strict=False, hint=hint)
     if any(ask.free_text != "none" for ask in asks):
         hint = _("Where your answer asks for an explanation, or allows one.")
         title = _("{criterion}: in your words", criterion=criterion.title)
-        yield Column(f"{WORDS}{criterion.key}", title, 30, about, True, hint=hint)
+        yield SheetColumn(f"{WORDS}{criterion.key}", title, 30, about, True, hint=hint)
 
 
-def _aside(rubric: Rubric) -> Iterator[Column]:
+def _aside(rubric: Rubric) -> Iterator[SheetColumn]:
     if rubric.set_aside_response:
         choices = tuple(reason.title for reason in rubric.set_aside_response.reasons)
         hint = _("Only if this response cannot be rated: the reason. Its questions then stay empty.")
-        yield Column(ASIDE, rubric.set_aside_response.title, 20, "candidate", True, choices, hint=hint)
+        yield SheetColumn(ASIDE, rubric.set_aside_response.title, 20, "candidate", True, choices, hint=hint)
 
 
-def _leaving_out(rubric: Rubric) -> Iterator[Column]:
+def _leaving_out(rubric: Rubric) -> Iterator[SheetColumn]:
     choices = tuple(ways_out(rubric))
     if choices:
         hint = _("Only if the whole item cannot be rated: the reason. Its other cells then stay empty.")
-        yield Column(LEAVE_OUT, _("Leave the item out"), 24, "item", True, choices, hint=hint)
+        yield SheetColumn(LEAVE_OUT, _("Leave the item out"), 24, "item", True, choices, hint=hint)
 
 
 def ways_out(rubric: Rubric) -> dict[str, tuple[str, str]]:

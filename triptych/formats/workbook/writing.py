@@ -34,7 +34,7 @@ from triptych.formats.workbook.columns import (
     NUMBER,
     REFUSED,
     TEXT,
-    Column,
+    SheetColumn,
     columns_of,
     label,
     letters_of,
@@ -92,7 +92,7 @@ class WorkbookContents:
     consent: str = ""
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[SheetColumn, ...]:
         extras = dict.fromkeys(title for item in self.items for title, _ in item.extra_texts)
         most = max((len(item.responses) for item in self.items), default=1)
         return columns_of(self.rubric, self.round, list(extras), most)
@@ -150,7 +150,7 @@ def _write_ratings(sheet: Worksheet, hidden: Worksheet, book: WorkbookContents) 
     _set_up(sheet, columns, row - 1)
 
 
-def _write_header(sheet: Worksheet, book: WorkbookContents, columns: Sequence[Column]) -> None:
+def _write_header(sheet: Worksheet, book: WorkbookContents, columns: Sequence[SheetColumn]) -> None:
     for place, column in enumerate(columns, 1):
         sheet.cell(MACHINE_ROW, place, MARK if column.key == KEY else column.key)
         cell = _put(sheet, HEADER_ROW, place, "" if column.key == KEY else column.title)
@@ -165,7 +165,12 @@ def _write_header(sheet: Worksheet, book: WorkbookContents, columns: Sequence[Co
 
 
 def _write_item(
-    sheet: Worksheet, book: WorkbookContents, columns: Sequence[Column], item: WorkbookItem, number: int, first: int
+    sheet: Worksheet,
+    book: WorkbookContents,
+    columns: Sequence[SheetColumn],
+    item: WorkbookItem,
+    number: int,
+    first: int,
 ) -> int:
     """Writes the rows of one item and returns the next row. A text too tall for one row spans several merged rows."""
     texts = item.responses
@@ -190,14 +195,14 @@ def _write_item(
     return row
 
 
-def _shared_texts(item: WorkbookItem, columns: Sequence[Column]) -> dict[str, str]:
+def _shared_texts(item: WorkbookItem, columns: Sequence[SheetColumn]) -> dict[str, str]:
     """Column → its text, for texts that all rows of the item share."""
     extras = dict(item.extra_texts)
     shown = {column.key: extras.get(column.title, "") for column in columns if column.key.startswith(EXTRA)}
     return {CONTEXT: item.context, **shown}
 
 
-def _style(cell: Cell, column: Column, begins_item: bool) -> None:
+def _style(cell: Cell, column: SheetColumn, begins_item: bool) -> None:
     cell.border = Border(top=THICK if begins_item else THIN, right=THIN, bottom=THIN)
     if column.key in (NUMBER, LETTER):
         cell.font, cell.alignment = _font(bold=True), Alignment(horizontal="center", vertical="top")
@@ -209,7 +214,7 @@ def _style(cell: Cell, column: Column, begins_item: bool) -> None:
             cell.number_format = "@"  # typed text that begins with = or looks like a date stays text
 
 
-def _merge(sheet: Worksheet, columns: Sequence[Column], about: str, first: int, last: int) -> None:
+def _merge(sheet: Worksheet, columns: Sequence[SheetColumn], about: str, first: int, last: int) -> None:
     if last == first:
         return
     for place, column in enumerate(columns, 1):
@@ -217,7 +222,7 @@ def _merge(sheet: Worksheet, columns: Sequence[Column], about: str, first: int, 
             sheet.merge_cells(start_row=first, end_row=last, start_column=place, end_column=place)
 
 
-def _validate(sheet: Worksheet, hidden: Worksheet, column: Column, place: int, last: int) -> None:
+def _validate(sheet: Worksheet, hidden: Worksheet, column: SheetColumn, place: int, last: int) -> None:
     """The list or range of a column, and the prompt that explains it."""
     if column.choices:
         check = DataValidation("list", formula1=_listed(hidden, column.choices), allow_blank=True)
@@ -245,7 +250,7 @@ def _listed(hidden: Worksheet, choices: Sequence[str | float]) -> str:
     return f"'{HIDDEN}'!${letter}$1:${letter}${len(choices)}"
 
 
-def _set_up(sheet: Worksheet, columns: Sequence[Column], last: int) -> None:
+def _set_up(sheet: Worksheet, columns: Sequence[SheetColumn], last: int) -> None:
     """Sets column widths, frozen cells, protection, and printing."""
     for place, column in enumerate(columns, 1):
         dimension = sheet.column_dimensions[get_column_letter(place)]
