@@ -326,7 +326,7 @@ def rate(session, study, who, limit: int) -> list[str]:
 def test_check_items_added_after_launch_are_an_amendment(checked):
     session, study, who = checked(12, gold_every=4)
     before, frozen = rate(session, study, who, 7), study.design_hash
-    more = Parts(items=ItemFile("jsonl", (check_item(2, "gold", "fluency = 1"),), (), {}, (), (), (), (), ()))
+    more = Parts(items=ItemFile("jsonl", (check_item(2, "gold", "fluency = 1"),)))
     with pytest.raises(NotAllowed, match="needs a reason"):
         design.amend(session, study, more, "", "lead")
     design.amend(session, study, more, "no gold item yet", "lead")

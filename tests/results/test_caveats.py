@@ -308,7 +308,7 @@ def test_copies_of_opened_studies_are_reported_in_the_methods(sqlite_engine):
 def test_a_copy_repeats_the_items_that_it_shares(engine, with_items, replaced, numbers, repeated):
     """It was said to repeat the same items where all were others, and nothing where the same file was added again."""
     drafts = tuple(draft_items(8)[number - 1] for number in numbers)
-    file = ItemFile("jsonl", drafts, (), {}, (), SYSTEMS, (), (), ())
+    file = ItemFile("jsonl", drafts, systems=SYSTEMS)
     with database.writing(engine) as session:
         first, lead, _ = new_study(session, items=3, annotators=1)
         study = duplicate(session, first, "Second", lead, with_items=with_items)
@@ -324,7 +324,7 @@ def test_a_copy_repeats_the_items_that_it_shares(engine, with_items, replaced, n
 def test_items_added_after_the_launch_of_a_copy_are_repeated(engine):
     """What the launch logged, of one item, was reported for all."""
     parts = tuple(draft_items(1)), tuple(draft_items(3)[1:])
-    files = [ItemFile("jsonl", part, (), {}, (), SYSTEMS, (), (), ()) for part in parts]
+    files = [ItemFile("jsonl", part, systems=SYSTEMS) for part in parts]
     with database.writing(engine) as session:
         first, lead, _ = new_study(session, items=3, annotators=1)
         log_look(session, first, 1, 1, lead.pseudonym)
@@ -347,7 +347,7 @@ def test_a_copy_with_other_dialogues_repeats_none(engine, question, repeated):
         replace(draft, context_text=None, context_turns=(TurnDraft("user", "Hello"), TurnDraft("user", said)))
         for draft, said in zip(draft_items(1) * 2, ("And today?", question), strict=True)
     )
-    file = ItemFile("jsonl", (second_draft,), (), {}, (), SYSTEMS, (), (), ())
+    file = ItemFile("jsonl", (second_draft,), systems=SYSTEMS)
     with database.writing(engine) as session:
         lead = new_study(session, items=1, annotators=1)[1]
         plan = lifecycle.StudyPlan(title="Dialogues")
@@ -360,7 +360,7 @@ def test_a_copy_with_other_dialogues_repeats_none(engine, question, repeated):
 
 def test_items_added_while_a_copy_is_launched_are_no_error(sqlite_engine, monkeypatch):
     """On PostgreSQL each query sees what others have stored meanwhile."""
-    file = ItemFile("jsonl", tuple(draft_items(4)[3:]), (), {}, (), SYSTEMS, (), (), ())
+    file = ItemFile("jsonl", tuple(draft_items(4)[3:]), systems=SYSTEMS)
     read = copies._contexts
     with database.writing(sqlite_engine) as session:
         first, lead, _ = new_study(session, items=3, annotators=1)

@@ -133,7 +133,8 @@ def import_ratings(
     if not stays_open:
         most = max(_raters(ratings).values(), default=1)
         plan = replace(plan, access=Access.invited, raters_per_item=min(max(most, 1), MOST_RATERS))
-    study = lifecycle.create_from_file(session, plan, ratings.asked.yaml, _as_file(ratings), who)
+    items = ItemFile("ratings", ratings.items)
+    study = lifecycle.create_from_file(session, plan, ratings.asked.yaml, items, who)
     if stays_open:
         lifecycle.refuse_many_responses(session, study)
     write(session, study, ratings, who.pseudonym, stays_open=stays_open)
@@ -148,12 +149,6 @@ def write(session: Session, study: Study, ratings: Assembled, actor: str, *, sta
     writer.write(actor)
     if not stays_open:
         lifecycle.set_state(session, study, StudyState.closed, actor)
-
-
-def _as_file(ratings: Assembled) -> ItemFile:
-    """The items as if they had been uploaded separately."""
-    systems = dict.fromkeys(candidate.system for item in ratings.items for candidate in item.candidates)
-    return ItemFile("ratings", ratings.items, (), {}, (), tuple(systems), (), (), ())
 
 
 def _raters(ratings: Assembled, kind: Kind = Kind.human) -> Counter[str]:

@@ -124,8 +124,7 @@ def _assembled(
         ItemDraft(name, "", (), tuple(CandidateDraft(system, "") for system in systems), {}, {}, row)
         for row, (name, systems) in enumerate(responses.items(), 1)
     )
-    listed = ItemFile("items", items, (), {}, (), tuple(labels.values()), (), (), ())
-    ratings = assemble([FinishedRatings("scores", "scores", read)], asked, listed)
+    ratings = assemble([FinishedRatings("scores", "scores", read)], asked, ItemFile("items", items))
     if not ratings.ok:
         errors = [problem for problem in ratings.problems if problem.severity == "error"]
         raise ImportRefused(*(str(problem).replace("Row ", "Score ", 1) for problem in errors))

@@ -167,7 +167,6 @@ def _item_file(parts: Sequence[SystemFile], items: tuple[ItemDraft, ...], whole:
         ignored=tuple(f"{part.name}: {column}" for part in parts for column in part.file.ignored),
         systems=tuple(part.system for part in parts if part.has_texts),
         speakers=tuple(dict.fromkeys(speaker for part in parts for speaker in part.file.speakers)),
-        sheets=(),
         fields=tuple(dict.fromkeys(field for part in parts for field in part.file.fields)),
     )
 

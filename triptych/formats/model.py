@@ -122,13 +122,13 @@ class ItemFile:
 
     kind: str
     items: tuple[ItemDraft, ...]
-    problems: tuple[Problem, ...]
-    recognised: dict[str, str]
-    ignored: tuple[str, ...]
-    systems: tuple[str, ...]
-    speakers: tuple[str, ...]
-    sheets: tuple[str, ...]
-    fields: tuple[str, ...]
+    problems: tuple[Problem, ...] = ()
+    recognised: dict[str, str] = field(default_factory=dict)
+    ignored: tuple[str, ...] = ()
+    systems: tuple[str, ...] = ()
+    speakers: tuple[str, ...] = ()
+    sheets: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
     roles: dict[str, str] = field(default_factory=dict)
     samples: dict[str, str] = field(default_factory=dict)
 
