@@ -131,11 +131,11 @@ def test_only_the_explanation_of_the_chosen_option_counts():
 )
 def test_a_draft_no_honest_browser_sends_is_refused(draft):
     with pytest.raises(InvalidAnnotation):
-        check_draft(RUBRIC, "main", 3, draft)
+        check_draft(RUBRIC, "main", 3, parse_answers(draft))
 
 
 def test_an_unfinished_draft_is_welcome():
-    check_draft(RUBRIC, "main", 3, {"ratings": {"A": {"fluency": 1}}, "note": "see the second sentence"})
+    check_draft(RUBRIC, "main", 3, parse_answers({"ratings": {"A": {"fluency": 1}}, "note": "see the second sentence"}))
 
 
 BEST = """

@@ -23,7 +23,7 @@ from triptych.annotate.outcomes import outcomes_of
 from triptych.annotate.reservations import Assigned, own_assignments
 from triptych.languages import language
 from triptych.languages.language import _
-from triptych.rubric.answers import LETTERS, complete_in_turn
+from triptych.rubric.answers import LETTERS, complete_in_turn, parse_answers
 from triptych.rubric.model import Criterion, RatedItem, Rubric
 from triptych.rubric.scales import Choice, Likert
 from triptych.storage.models import BEFORE_WORK, SEEN, WORK, Assignment, Candidate, Item, Purpose, Slot, Study, Turn
@@ -250,7 +250,7 @@ def _in_turn(item: SeenItem, study: Study, rubric: Rubric, assignment: Assigned,
     candidates = item.candidates
     if study.presentation != "succession" or len(candidates) < 2 or assignment.submitted_at is not None:
         return item
-    opened = complete_in_turn(rubric, study.round, len(candidates), draft or {}) + 1
+    opened = complete_in_turn(rubric, study.round, len(candidates), parse_answers(draft or {})) + 1
     later = tuple(candidate.model_copy(update={"text": None, "turns": ()}) for candidate in candidates[opened:])
     return item.model_copy(update={"candidates": candidates[:opened] + later})
 

@@ -37,7 +37,7 @@ from triptych.errors import NotFound
 from triptych.languages.language import _
 from triptych.people import logins, passcodes
 from triptych.people.membership import HAS_LEFT
-from triptych.rubric.answers import check_draft
+from triptych.rubric.answers import check_draft, parse_answers
 from triptych.rubric.model import Rubric
 from triptych.storage import database
 from triptych.storage.models import Assignment, Membership, Slot, Study, StudyState
@@ -139,7 +139,7 @@ def save_draft(session: Session, who: Who, message: DraftMessage) -> int | Refus
 
 def _values(expected: _DraftRules, message: DraftMessage) -> dict[str, Any]:
     """The values of a draft that fits the rubric. Raises InvalidAnnotation."""
-    check_draft(expected.rubric, expected.round, expected.candidates, message.draft)
+    check_draft(expected.rubric, expected.round, expected.candidates, parse_answers(message.draft))
     return {
         "assignment": expected.assignment_id,
         "of_version": message.version,

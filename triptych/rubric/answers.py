@@ -106,12 +106,8 @@ def parse_answers(data: object) -> Answers:
         raise InvalidAnnotation(f"The answers do not fit at {path}: {first['msg']}.") from error
 
 
-def check_draft(rubric: Rubric, study_round: str, candidates: int, data: object) -> None:
+def check_draft(rubric: Rubric, study_round: str, candidates: int, answers: Answers) -> None:
     """Refuse what the workbench would never send, but accept an unfinished annotation. Raises InvalidAnnotation."""
-    _check_parts(rubric, study_round, candidates, parse_answers(data))
-
-
-def _check_parts(rubric: Rubric, study_round: str, candidates: int, answers: Answers) -> None:
     criteria = {criterion.key: criterion for criterion in rubric.asked(study_round)}
     for place, values in answers.ratings.items():
         about = "item" if _position(place, candidates) is None else "candidate"
@@ -126,7 +122,7 @@ def _check_parts(rubric: Rubric, study_round: str, candidates: int, answers: Ans
 
 def check_answers(rubric: Rubric, study_round: str, candidates: int, answers: Answers) -> CheckedAnswers:
     """The whole annotation, complete and on its scales. Raises InvalidAnnotation naming what is missing or wrong."""
-    _check_parts(rubric, study_round, candidates, answers)
+    check_draft(rubric, study_round, candidates, answers)
     set_aside = {_slot(place, candidates): reason for place, reason in answers.set_aside.items()}
     criteria = rubric.asked(study_round)
     rows = [row for criterion in criteria for row in _rows(rubric, criterion, candidates, answers, set_aside)]
@@ -138,12 +134,8 @@ def check_answers(rubric: Rubric, study_round: str, candidates: int, answers: An
     )
 
 
-def complete_in_turn(rubric: Rubric, study_round: str, candidates: int, draft: object) -> int:
-    """The number of complete responses before the first incomplete one, in display order.
-
-    Raises InvalidAnnotation if the draft is invalid.
-    """
-    answers = parse_answers(draft)
+def complete_in_turn(rubric: Rubric, study_round: str, candidates: int, answers: Answers) -> int:
+    """The number of complete responses before the first incomplete one, in display order."""
     asked = [criterion for criterion in rubric.asked(study_round) if criterion.about == "candidate"]
     places = (position for position in range(candidates) if not _is_complete(rubric, asked, position, answers))
     return next(places, candidates)
