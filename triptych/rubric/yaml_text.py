@@ -27,7 +27,7 @@ from ruamel.yaml.scalarstring import (
 
 MAX_DEPTH = 100
 MAX_PARTS = 200_000  # keys and values; a repetition (`*name`) counts each time; imported files come from strangers
-MERGE = repr("<<")
+MERGE = "<<"
 MERGE_COST = 20  # counted for each merge, because the time to read many of them grows with the square of their number
 MAX_LINE = 100  # characters; longer texts that we write are folded
 NO_WRAPPING = 1_000_000  # characters; wide enough that existing long lines are not wrapped
@@ -77,9 +77,9 @@ class _PlainComposer(Composer):
         node: MappingNode = super().compose_mapping_node(anchor)
         seen: set[str] = set()
         for key, value in node.value:
-            name = repr(_key(key))
+            name = str(key.value)
             if name in seen:
-                raise ComposerError(None, None, f"the key {name} is repeated", key.start_mark)
+                raise ComposerError(None, None, f"the key {name!r} is repeated", key.start_mark)
             seen.add(name)
             if name == MERGE:
                 self._count_merged(node, value)
@@ -96,10 +96,6 @@ class _PlainComposer(Composer):
     def _refuse_too_many(self) -> None:
         if self.parts > self.loader.max_parts:
             raise TooManyParts(f"more than {self.loader.max_parts:,} keys and values")
-
-
-def _key(node: Node) -> Any:
-    return node.value if isinstance(node.value, str) else str(node.value)
 
 
 class _PlainYaml(YAML):
