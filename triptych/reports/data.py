@@ -6,15 +6,14 @@ contains what somebody may want erased; exports contain them.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from openpyxl import Workbook
 
-from triptych.formats.long_csv import Cell, safe_text
+from triptych.formats.long_csv import Cell
+from triptych.formats.writers.writing import spreadsheet
 from triptych.privacy import scrub
 from triptych.reports.cells import Table
 from triptych.reports.further import beside
@@ -135,17 +134,14 @@ def number_rows(book: Book, sha256: str) -> Iterator[tuple[Cell, ...]]:
 
 
 def workbook(tables: Sequence[Table], book: Book, sha256: str) -> bytes:
-    """One sheet per table, as printed, and one with every number; no cell that a spreadsheet takes for a formula."""
-    made = Workbook(write_only=True)
+    """One sheet per table, as printed, and one with every number."""
     sheets: dict[str, list[Sequence[Cell]]] = {}
     for table in tables:
         cells = ([cell.text for cell in row] for row in table.rows)
         sheets[table.name[:31]] = [table.header, *cells, *([note] for note in table.notes)]
     sheets["numbers"] = [HEADER, *number_rows(book, sha256)]
-    for name, rows in sheets.items():
-        sheet = made.create_sheet(name)
-        for row in rows:
-            sheet.append([safe_text(readable(cell)) if isinstance(cell, str) else cell for cell in row])
-    file = io.BytesIO()
-    made.save(file)
-    return file.getvalue()
+    return spreadsheet({name: map(_readable, rows) for name, rows in sheets.items()})
+
+
+def _readable(row: Sequence[Cell]) -> list[Cell]:
+    return [readable(cell) if isinstance(cell, str) else cell for cell in row]

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import chain, islice
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-from triptych.formats.long_csv import Cell, write_csv
+from triptych.formats.long_csv import Cell, safe_text, write_csv
 from triptych.formats.writers.model import File
 
 INDENT_SPACES = 1
 BLOCK_CHARACTERS = 2**16
+EARLIEST_TIME = ZipInfo().date_time  # in a zip file
 
 
 class Drain(io.RawIOBase):
@@ -102,6 +104,25 @@ def _parquet(schema: Any, rows: Iterator[Sequence[object]], per_group: int) -> I
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
             yield drain.take()
     yield drain.take()
+
+
+def spreadsheet(sheets: Mapping[str, Iterable[Sequence[Cell]]]) -> bytes:
+    """An xlsx file with these sheets, in which no spreadsheet finds a formula; the same cells make the same bytes."""
+    from openpyxl import Workbook
+    from openpyxl.writer.excel import ExcelWriter
+
+    workbook = Workbook(write_only=True)
+    for name, rows in sheets.items():
+        sheet = workbook.create_sheet(name)
+        for row in rows:
+            sheet.append([safe_text(cell) if isinstance(cell, str) else cell for cell in row])
+    workbook.properties.created = workbook.properties.modified = datetime(*EARLIEST_TIME)
+    timed, file = io.BytesIO(), io.BytesIO()
+    ExcelWriter(workbook, ZipFile(timed, "w")).save()  # `workbook.save` would add the time
+    with ZipFile(timed) as entries, ZipFile(file, "w") as archive:
+        for name in entries.namelist():
+            archive.writestr(ZipInfo(name), entries.read(name), ZIP_DEFLATED)
+    return file.getvalue()
 
 
 def zipped(files: Iterable[File], folder: str) -> Iterator[bytes]:
