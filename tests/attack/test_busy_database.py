@@ -25,11 +25,12 @@ from starlette.routing import Route
 from triptych.cli import main, opening
 from triptych.operations import backup
 from triptych.people import logins
+from triptych.privacy import erasure
 from triptych.storage import database, wiping
 from triptych.storage.database import WAITING, sqlite_path, writing
 from triptych.storage.models import Person
 from triptych.storage.unavailable import BUSY, DatabaseBusy
-from triptych.web import api, budgets, routes, work
+from triptych.web import api, budgets, routes, start, work
 from triptych.web.session import COOKIE, HEADER, HEADER_VALUE
 
 
@@ -100,6 +101,24 @@ def test_a_writer_waits_for_a_connection_before_its_turn(sqlite_engine):
     wiping.wipe(sqlite_engine, [])
 
     assert set(locked) == {False}
+
+
+def test_withdrawals_rewrite_the_files_with_pauses(sqlite_engine, monkeypatch):
+    """A stranger who joined a study and withdrew, again and again, kept everybody from storing anything."""
+    monkeypatch.setattr(wiping, "SHORT_SECONDS", 0, raising=False)
+    monkeypatch.setattr(wiping, "PAUSE", 10**6, raising=False)
+    outcomes = []
+    for _ in range(3):
+        with writing(sqlite_engine) as session:
+            wiping.note_due_wipe(session)
+        outcomes.append(erasure.wipe(sqlite_engine))
+
+    assert outcomes.count(wiping.Wiped.done) == 1
+    assert len(wiping.due_wipes(sqlite_engine)) == 2
+
+    monkeypatch.setattr(wiping, "_paused_until", {})
+    start.finish_erasures(sqlite_engine)
+    assert wiping.due_wipes(sqlite_engine) == []
 
 
 def test_a_restore_takes_no_connection_of_others_in_its_turn(sqlite_engine, make_study):

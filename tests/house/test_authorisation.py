@@ -132,6 +132,7 @@ DOORS = {
         people.passcodes.begin_try people.passcodes.forget_tries people.tokens.revoke_all
         people.roster.enrol_lead people.viewers.enrol_viewer privacy.scrub.forget_identity privacy.scrub.forget_words
         storage.events.record_baseline storage.events.write_pending storage.wiping.note_due_wipe storage.wiping.wipe
+        storage.wiping.wipe_with_pauses
         storage.writes.add_events storage.writes.add_numbered storage.writes.add_rows
         storage.writes.store_annotation storage.writes.update_row study.annotator_groups.assign
         study.annotator_groups.forget study.check_items.add_check_items

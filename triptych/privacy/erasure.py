@@ -92,14 +92,14 @@ def annotations_of(session: Session, study: Study, pseudonym: str) -> int:
 
 
 def wipe(engine: Engine) -> Wiped:
-    """Leave no byte of what was erased in the database's files, as far as `wiping.wipe` can.
+    """Leave no byte of what was erased in the database's files, as far as `wiping.wipe_with_pauses` can.
 
     Raises DatabaseUnavailable.
     Traces of errors, which may quote people, are deleted too, and copies that a killed process left.
     """
     traces.clear()
     working.delete_abandoned()
-    return wiping.wipe(engine, WIPED_TABLES)
+    return wiping.wipe_with_pauses(engine, WIPED_TABLES)
 
 
 # Earlier copies

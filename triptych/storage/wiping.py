@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from enum import StrEnum
 from secrets import token_hex
+from threading import Lock
+from weakref import WeakKeyDictionary
 
 from sqlalchemy import Engine, delete, insert, select, text
 from sqlmodel import Session
@@ -16,12 +19,17 @@ from triptych.storage.sqlite_files import driver_connection
 from triptych.storage.unavailable import explained
 
 WIPE_DUE = "wipe due "  # prefix of keys of settings
+PAUSE = 50  # times as long as the files were rewritten, in which nobody else could write
+SHORT_SECONDS = 0.2  # after this there is no pause
+_rewriting = Lock()
+_paused_until: WeakKeyDictionary[Engine, float] = WeakKeyDictionary()
 
 
 class Wiped(StrEnum):
-    """What `wipe` achieved."""
+    """What `wipe` achieved. later: it was done a moment ago, or is being done; what came since stays due."""
 
     done = "done"
+    later = "later"
     somebody_reads = "somebody reads"
     failed = "failed"
     not_ours = "not ours"
@@ -54,6 +62,20 @@ def wipe(engine: Engine, tables: Sequence[str]) -> Wiped:
         with writing(engine) as session:
             session.execute(delete(Setting).where(Setting.key.in_(due)))
     return outcome
+
+
+def wipe_with_pauses(engine: Engine, tables: Sequence[str]) -> Wiped:
+    """As `wipe`, for the database of a running app: anybody may join an open study, withdraw, and begin again."""
+    if not _rewriting.acquire(blocking=False):
+        return Wiped.later
+    began = time.monotonic()
+    try:
+        return Wiped.later if began < _paused_until.get(engine, began) else wipe(engine, tables)
+    finally:
+        now = time.monotonic()
+        if now - began > SHORT_SECONDS:
+            _paused_until[engine] = now + PAUSE * (now - began)
+        _rewriting.release()
 
 
 def _wipe_on_sqlite(engine: Engine) -> Wiped:

@@ -12,6 +12,7 @@ import time
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -24,6 +25,7 @@ from triptych.people import accounts
 from triptych.scripting import home
 from triptych.storage import database, host, private, wiping, working
 from triptych.storage.database import reading, writing
+from triptych.storage.repeating import repeated
 from triptych.storage.unavailable import DatabaseUnavailable, explained
 from triptych.storage.wiping import Wiped
 from triptych.web import budgets, metrics
@@ -40,6 +42,7 @@ PLAIN_HTTP = (
 EVERYWHERE = (None, "", "0.0.0.0", "::")  # noqa: S104 (only compared with)
 OPEN_FILES = 65_536
 SHUTDOWN_SECONDS = 10.0  # for which a stopping server waits for transactions
+FINISH_SECONDS = 300.0
 log = logging.getLogger("triptych.web")
 
 
@@ -79,7 +82,7 @@ def running(option: Callable[[str], Any]) -> Iterator[None]:
         hand_out(link, bound)
     log.info("Started.")
     try:
-        with _mail(engine), backup_schedule.scheduled(engine), _for_scripts(lock, option):
+        with _mail(engine), backup_schedule.scheduled(engine), _finishing(engine), _for_scripts(lock, option):
             yield
     finally:
         _opener().unlink(missing_ok=True)
@@ -180,18 +183,22 @@ def _open(bound: str | None) -> tuple[Engine, IO[str] | None]:
 
 
 def finish_erasures(engine: Engine) -> None:
-    """Clear the database's files if a process was killed between an erasure and this."""
+    """Clear the database's files if a process was killed between an erasure and this, or the clearing was put off."""
     if not wiping.due_wipes(engine):
         return
     from triptych.privacy import erasure  # rarely needed
 
     with suppress(DatabaseUnavailable):  # such as a full disk
-        if erasure.wipe(engine) is Wiped.done:
+        if erasure.wipe(engine) in (Wiped.done, Wiped.later):
             return
     log.warning(
         "The bytes of somebody who was erased are still in the database's files, which could not be rewritten. SQLite "
         "needs as much free space as the file has; for PostgreSQL see Erasing somebody in docs/deploying.md."
     )
+
+
+def _finishing(engine: Engine) -> AbstractContextManager[None]:
+    return repeated(partial(finish_erasures, engine), "Clearing after erasures", FINISH_SECONDS, log)
 
 
 def name_places(error: Exception) -> None:
