@@ -268,12 +268,14 @@ class Gate:
         """Serve a socket within its budgets. Raises Refused."""
         cookie = _cookie(scope, arrival)
         login = login_secret(cookie)
-        person = await _person(cookie) if login else None
+        person, is_lead = await _person(cookie) if login else (None, False)
         key = person or budgets.key_of(None, _address(scope))
         _take("handshakes", key)
         receive = messages.judged(receive, partial(_is_lead, cookie))
         login = login if person else None
         scope = _of_login(scope, login)
+        if is_lead and (long_ones := (scope.get("extensions") or {}).get(messages.LONG)):
+            long_ones["take"]()
         if login and person:
             pace = [partial(_wait_for, budgets.spending("account_messages"), person)]
             with self._one_more("account_sockets", person):
@@ -355,15 +357,15 @@ async def _is_lead(cookie: str | None) -> bool:
     return await _lead(cookie) is not None
 
 
-async def _person(cookie: str | None) -> str | None:
-    """A key for the person signed in by this cookie; None if it is invalid; the login's key while the database is
-    unavailable.
+async def _person(cookie: str | None) -> tuple[str | None, bool]:
+    """A key for the person signed in by this cookie, and whether they are a lead. No key if it is invalid; the login's
+    while the database is unavailable.
     """
     try:
         who = await run_in_threadpool(who_holds, cookie)
     except DatabaseUnavailable:
-        return budgets.key_of(login_secret(cookie), "")
-    return budgets.key_of_person(who.person_id) if who else None
+        return budgets.key_of(login_secret(cookie), ""), False
+    return (budgets.key_of_person(who.person_id), who.role == Role.lead) if who else (None, False)
 
 
 def _cookie(scope: Scope, arrival: RequestHeaders) -> str | None:

@@ -17,8 +17,9 @@ from starlette.requests import cookie_parser
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import CloseCode, Frame
+from websockets.http11 import Request
 
-from triptych.web import budgets, origins
+from triptych.web import budgets, messages, origins
 from triptych.web.session import cookie_in, login_secret
 
 KB = 2**10
@@ -100,6 +101,15 @@ class LimitedSocket(UnreadLimit, WebSocketsSansIOProtocol):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.frames_taken = budgets.Spending(budgets.all_budgets()["frames"])
+        self.conn.max_message_size = messages.LONGEST  # of anybody but leads: an unfinished message waits in memory
+
+    def handle_connect(self, event: Request) -> None:
+        super().handle_connect(event)
+        if not self.close_sent:  # the handshake was in order
+            self.scope["extensions"] |= {messages.LONG: {"take": self.take_long_messages}}
+
+    def take_long_messages(self) -> None:
+        self.conn.max_message_size = self.config.ws_max_size
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Cancel queued requests of a disconnected page, which would otherwise run for hours at a stranger's rate."""

@@ -13,6 +13,7 @@ from starlette.types import Message, Receive
 from triptych.storage.unavailable import DatabaseUnavailable
 
 LONGEST = 64 * 2**10  # bytes, for anyone but leads: pages have short forms, and the workbench sends its texts by HTTP
+LONG = "triptych.long_messages"  # among a socket's extensions: its `take` is a call after which it takes longer ones
 MOST_ENTRIES = 2000
 STOP, RERUN, FILES, HEARTBEAT = 7, 11, 16, 17  # field numbers of the kinds that our pages send
 KINDS = {STOP: 0, RERUN: 2, FILES: 2, HEARTBEAT: 0}  # and protobuf's wire type of each
