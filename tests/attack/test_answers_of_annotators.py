@@ -12,7 +12,7 @@ from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers,
 from sqlalchemy import func, select, text
 
 from triptych.annotate import comments, drafts, onboarding
-from triptych.annotate.annotations import SetAsideMessage, submit
+from triptych.annotate.annotations import MOST_VERSIONS, SetAsideMessage, submit
 from triptych.annotate.assignments import Assigned, NoItem, current
 from triptych.annotate.drafts import DraftMessage
 from triptych.annotate.own_items import own_items
@@ -52,6 +52,20 @@ def test_highlights_are_no_copies_of_a_text_by_the_thousand(sqlite_engine):
         assert session.scalars(select(Highlight)).all() == []
         marking(10)
         assert session.scalar(select(func.count()).select_from(Highlight)) == 10
+
+
+def test_an_item_is_not_answered_again_for_ever(sqlite_engine, make_study):
+    """The log keeps every answer: one annotator filled the disk by 4 MB a second."""
+    with writing(sqlite_engine) as session:
+        study, _, (who, _) = make_study(session)
+        work = assigned(session, study, who)
+        for version in range(1, MOST_VERSIONS + 1):
+            submit(session, who, submission(work, f"answer {version}", version=version))
+        before = study.event_number
+
+        with pytest.raises(StudyNotOpen, match="changed too often"):
+            submit(session, who, submission(work, "one more answer", version=MOST_VERSIONS + 1))
+        assert study.event_number == before
 
 
 def test_no_draft_is_stored_after_a_withdrawal(engine, make_study):

@@ -46,11 +46,13 @@ from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.study.settings import formats_of, settings_of
 
+MOST_VERSIONS = 100  # of an item; the log keeps each of them
 MAX_COUNT = 2**30  # half of PostgreSQL's largest integer, since each submission adds one
 OF_ANOTHER = message("This submission belongs to another item.")
 OPEN_ELSEWHERE = message("This item is open in another tab or on another computer.")
 ALREADY_SUBMITTED = message("This item was submitted before.")
 DECIDED = message("The lead has recorded final values for this item, so it cannot be changed any more.")
+OFTEN = message("This item was changed too often, so it cannot be changed any more. Ask the lead about it.")
 NO_MORE = message("You have no further items in this study, so this one could not be stored. Ask the lead about it.")
 FINAL_COLUMNS = ("state", "version", "draft", "draft_seq", "pen", "active_seconds", "submitted_at", "arrangement")
 LATER_COLUMNS = ("version", "draft", "draft_seq", "pen")  # of a check that is answered again
@@ -209,6 +211,8 @@ def _require_open(
     if message.version != assignment.version or assignment.state == AssignmentState.withdrawn:
         raise AlreadySubmitted(_(ALREADY_SUBMITTED))
     lifecycle.refuse_unless_writable(study)
+    if message.version > MOST_VERSIONS:
+        raise StudyNotOpen(_(OFTEN))
     if is_edit and _is_adjudicated(session, assignment):
         raise StudyNotOpen(_(DECIDED))
     if assignment.pen not in (None, message.pen) and message.base != assignment.draft_seq:
