@@ -11,6 +11,7 @@ from typing import Any
 import aiohttp
 import pytest
 from helpers.attackers import close_code, cookie, frame, open_socket
+from starlette.types import Message, Receive
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
@@ -206,6 +207,35 @@ def test_no_operation_that_only_streamlit_offers_reaches_it():
 @pytest.mark.parametrize("message", [announced(MOST_ENTRIES - 2), rerun(), LONG, BackMsg(app_heartbeat=True)])
 def test_messages_of_pages_are_handed_on(message):
     assert handed_on(message.SerializeToString()) == [message.SerializeToString()]
+
+
+def test_a_persons_pages_hold_long_texts_up_to_a_limit(monkeypatch):
+    """A lead's twenty tabs with a text in one field each took 600 MB, also after they were closed."""
+    monkeypatch.setattr(messages, "KEPT_SECONDS", 0.0)
+    texts = messages.HeldTexts()
+    whole = b"a" * (messages.MOST_TEXT - 1000)
+    first, second = (rerun(WidgetState(id=f"$$ID-{name}", bytes_value=whole)).SerializeToString() for name in "ab")
+
+    def receiving(content: bytes) -> Receive:
+        async def receive() -> Message:
+            return {"type": "websocket.receive", "bytes": content}
+
+        return receive
+
+    async def receive_from_two_pages() -> None:
+        with texts.counted(receiving(first), "lead") as of_one, texts.counted(receiving(second), "lead") as of_other:
+            for _ in range(2):  # each run sends the values of the whole page
+                await of_one()
+            with pytest.raises(Unwanted):
+                await of_other()
+            with texts.counted(receiving(second), "another") as of_another:
+                await of_another()
+        while texts._held["lead"]:
+            await asyncio.sleep(0)
+        with texts.counted(receiving(second), "lead") as of_later_page:
+            await of_later_page()
+
+    asyncio.run(receive_from_two_pages())
 
 
 def test_while_the_database_is_unavailable_nobody_counts_as_a_lead():

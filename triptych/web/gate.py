@@ -115,6 +115,7 @@ class Gate:
         self.open_sockets: Counter[str] = Counter()
         self.turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # by address
         self.of_logins = LoginSockets()
+        self.texts = messages.HeldTexts()
 
     @cached_property
     def reach(self) -> Reach:
@@ -278,7 +279,7 @@ class Gate:
             long_ones["take"]()
         if login and person:
             pace = [partial(_wait_for, budgets.spending("account_messages"), person)]
-            with self._one_more("account_sockets", person):
+            with self._one_more("account_sockets", person), self.texts.counted(receive, person) as receive:
                 return await self.of_logins.serve(self.app, login, scope, OpenSocket(_paced(receive, pace), send))
         own = Spending(budgets.all_budgets()["anonymous_socket_messages"])
         pace = [partial(_wait_for, own, ""), partial(_wait_for, budgets.spending("anonymous_messages"), key)]

@@ -6,7 +6,10 @@ are counted in protobuf's encoding, because Streamlit handles each on the event 
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 
 from starlette.types import Message, Receive
 
@@ -15,6 +18,9 @@ from triptych.storage.unavailable import DatabaseUnavailable
 LONGEST = 64 * 2**10  # bytes, for anyone but leads: pages have short forms, and the workbench sends its texts by HTTP
 LONG = "triptych.long_messages"  # among a socket's extensions: its `take` is a call after which it takes longer ones
 MOST_ENTRIES = 2000
+LONG_TEXT = 4 * 2**10  # bytes of a widget's value, from which it is counted
+MOST_TEXT = 32 * 2**20  # bytes of such values in the pages of a person; they take several times as much memory
+KEPT_SECONDS = 180.0  # in which Streamlit may still have a page that was closed
 STOP, RERUN, FILES, HEARTBEAT = 7, 11, 16, 17  # field numbers of the kinds that our pages send
 KINDS = {STOP: 0, RERUN: 2, FILES: 2, HEARTBEAT: 0}  # and protobuf's wire type of each
 WIDGETS = 2  # a field of RERUN
@@ -54,6 +60,48 @@ def judged(receive: Receive, is_lead: Callable[[], Awaitable[bool]]) -> Receive:
                 return message
 
     return receive_judged
+
+
+class HeldTexts:
+    """The long texts typed into each person's pages. Streamlit keeps them as long as the page, and a while longer."""
+
+    def __init__(self) -> None:
+        self._held: Counter[str] = Counter()  # bytes by person
+
+    @contextmanager
+    def counted(self, receive: Receive, person: str) -> Iterator[Receive]:
+        """`receive` of one socket, which raises Unwanted for a message with more than the person's pages may hold."""
+        own: dict[bytes, int] = {}
+
+        async def receive_counted() -> Message:
+            message = await receive()
+            texts = own | _long_texts(message.get("bytes") or b"")
+            more = sum(texts.values()) - sum(own.values())
+            if self._held[person] + more > MOST_TEXT:
+                raise Unwanted(TOO_BIG_CODE)
+            own.update(texts)
+            self._held[person] += more
+            return message
+
+        try:
+            yield receive_counted
+        finally:
+            asyncio.get_running_loop().call_later(KEPT_SECONDS, self._forget, person, sum(own.values()))
+
+    def _forget(self, person: str, length: int) -> None:
+        self._held[person] -= length
+        if not self._held[person]:
+            del self._held[person]
+
+
+def _long_texts(content: bytes) -> dict[bytes, int]:
+    """Widget id → bytes, for the long values in a message that has been judged."""
+    if len(content) <= LONG_TEXT:
+        return {}
+    [(kind, body)] = _fields(content, 1)
+    states = [part for number, part in _fields(body, MOST_ENTRIES) if (kind, number) == (RERUN, WIDGETS)]
+    widgets = [widget for state in states for _, widget in _fields(state, MOST_ENTRIES) if len(widget) > LONG_TEXT]
+    return {dict(_fields(widget, 2))[1]: len(widget) for widget in widgets}
 
 
 def kind_of(content: bytes) -> int:
