@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from random import Random
 
 import numpy as np
@@ -211,3 +212,13 @@ def test_longer_candidates_rated_higher_correlate_with_length():
     result = segment_correlation([1, 2, 3, 5, 6, 7], [0, 0, 0, 1, 1, 1], [0, 1, 2] * 2, [10, 20, 30, 40, 70, 80])
     assert result.kendall.value == 1
     assert 0.9 < result.pearson.value < 1
+
+
+def test_resamples_of_many_items_take_little_memory():
+    values, item, system, metric = candidates(np.random.default_rng(0), items=10_000)
+    tracemalloc.start()
+    try:
+        segment_correlation(values, item, system, metric)
+        assert tracemalloc.get_traced_memory()[1] < 80_000_000  # bytes
+    finally:
+        tracemalloc.stop()

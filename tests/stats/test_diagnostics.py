@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -391,3 +392,14 @@ def test_a_correlation_of_zero_has_no_sign():
     unit, annotator = np.tile(np.arange(20), 2), np.repeat([0, 1], 20)
     sentences = [each.sentence for each in agreement_with_others(-values * 0.1, unit, unit, annotator)]
     assert all("others 0.00 (" in sentence for sentence in sentences), sentences
+
+
+def test_shuffles_of_many_annotations_take_little_memory():
+    item, annotator = np.repeat(np.arange(10_000), 2), np.tile([0, 1], 10_000)
+    values = np.random.default_rng(0).integers(1, 6, len(item)).astype(float)
+    tracemalloc.start()
+    try:
+        drifts(values, item, item, annotator, np.arange(len(item)))
+        assert tracemalloc.get_traced_memory()[1] < 80_000_000  # bytes
+    finally:
+        tracemalloc.stop()

@@ -23,6 +23,7 @@ FEWEST_ITEMS = 10
 RESAMPLES = 1000
 FEW_DIFFER = "No interval: too few candidates differ, so the correlation is undefined in many resamples."
 ALL_ALIKE = "No interval: all resamples give the same value, so there is no variation."
+_AT_ONCE = 2_000_000  # numbers of resamples that are held at a time
 _ROUNDING = 1e-12
 _DIGITS = 9
 
@@ -68,9 +69,8 @@ def segment_correlation(
     signs = np.sign(rating[first] - rating[second]), np.sign(other[first] - other[second])
     kendall = _products(*signs, group[first], count)
     pearson = _products(_centred(rating, item), _centred(other, item), group, count)
-    weights = np.random.default_rng(1).multinomial(count, np.full(count, 1 / count), RESAMPLES) if count else None
     drawn = _drawn(count, n_items)
-    tau, r = (_pooled(products, weights, drawn) for products in (kendall, pearson))
+    tau, r = (_pooled(products, drawn) for products in (kendall, pearson))
     pairs = int((signs[0] * signs[1] != 0).sum())
     interval = _interval_sentence((tau, r), drawn)
     words = f"Candidates compared within {n_items} items. {interval}"
@@ -158,15 +158,25 @@ def _drawn(groups: int, items: int) -> str:
     return "items" if groups == items else "groups of items"
 
 
-def _pooled(products: np.ndarray, weights: np.ndarray | None, drawn: str) -> Correlation:
+def _pooled(products: np.ndarray, drawn: str) -> Correlation:
     """sum xy / sqrt(sum xx sum yy), with an interval from its values in resamples of the items or their groups."""
     total = products.sum(axis=0)
-    if weights is None or total[1] <= 0 or total[2] <= 0:
+    if total[1] <= 0 or total[2] <= 0:
         side = "ratings" if total[1] <= 0 else "other numbers"
         raise UndefinedStatistic(f"Not defined: no item has two candidates whose {side} differ.")
     value = float(np.clip(total[0] / np.sqrt(total[1] * total[2]), -1, 1))
-    xy, xx, yy = (weights @ products[_by_content(products)]).T
+    xy, xx, yy = _resampled(products[_by_content(products)]).T
     return _with_interval(value, _ratio(xy, xx * yy), len(products), drawn)
+
+
+def _resampled(products: np.ndarray) -> np.ndarray:
+    """(RESAMPLES, q) sums of drawn rows (n, q); a few resamples at a time, since all of 100,000 items would take
+    gigabytes.
+    """
+    random, n = np.random.default_rng(1), len(products)
+    rows = max(1, _AT_ONCE // n)
+    counts = (min(rows, RESAMPLES - start) for start in range(0, RESAMPLES, rows))
+    return np.concatenate([random.multinomial(n, np.full(n, 1 / n), count) @ products for count in counts])
 
 
 def _by_content(rows: np.ndarray) -> np.ndarray:

@@ -35,6 +35,7 @@ GOLD_SHARE = 0.7
 FEWEST_GOLD = 8
 FEWEST_ANNOTATIONS = 10
 PERMUTATIONS = 1000
+_AT_ONCE = 2_000_000  # numbers of shuffles that are held at a time
 _DRIFT_LEVEL = 0.99
 _ROUNDING = 1e-12
 _DECIMALS = 9
@@ -370,6 +371,16 @@ def _straight_line(label: object, equal: np.ndarray, share: float, shares: dict[
     return StraightLining(label, n, int(equal.sum()), share, flagged)
 
 
+def _largest_sums(residual: np.ndarray) -> np.ndarray:
+    """(PERMUTATIONS,) largest |sum| of residuals (n,) up to any place, in shuffles of them; a few shuffles at a time,
+    since all of 100,000 annotations would take gigabytes.
+    """
+    random, rows = np.random.default_rng(1), max(1, _AT_ONCE // len(residual))
+    counts = (min(rows, PERMUTATIONS - start) for start in range(0, PERMUTATIONS, rows))
+    shuffles = (random.permuted(np.tile(residual, (count, 1)), axis=1) for count in counts)
+    return np.concatenate([np.abs(np.cumsum(shuffled, axis=1)[:, :-1]).max(axis=1) for shuffled in shuffles])
+
+
 def _drift(label: object, residual: np.ndarray, time: np.ndarray) -> Drift:
     """The drift of one annotator's residuals (n,); time: (n,) when each was given."""
     n, mean = len(residual), residual.mean()
@@ -377,8 +388,7 @@ def _drift(label: object, residual: np.ndarray, time: np.ndarray) -> Drift:
     moment = np.unique(time, return_inverse=True)[1]
     means = np.bincount(moment, residual - mean) / np.bincount(moment)
     path = np.round(np.cumsum(means[np.sort(moment)])[:-1], _DECIMALS)
-    shuffled = np.random.default_rng(1).permuted(np.tile(np.sort(residual - mean), (PERMUTATIONS, 1)), axis=1)
-    extremes = np.abs(np.cumsum(shuffled, axis=1)[:, :-1]).max(axis=1) / scale
+    extremes = _largest_sums(np.sort(residual - mean)) / scale
     turn = int(np.abs(path).argmax()) + 1
     excursion, bound = float(np.abs(path).max() / scale), float(np.quantile(extremes, _DRIFT_LEVEL))
     before, after = float(mean + path[turn - 1] / turn), float(mean - path[turn - 1] / (n - turn))
