@@ -152,6 +152,28 @@ def test_a_request_that_no_thread_takes_up_is_busy_too(monkeypatch):
     assert headers[b"retry-after"] == b"3"
 
 
+@pytest.mark.parametrize("declared", [2, work.SMALL_BODY + 1])
+def test_messages_of_a_login_wait_together_no_longer(monkeypatch, declared):
+    """Each waited for the one before it: of four tabs, the last was answered after twenty seconds."""
+    ended = threading.Event()
+    monkeypatch.setattr(work, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(work, "login_secret", lambda cookie: cookie)
+    monkeypatch.setattr(work, "_sender_and_limit", lambda login, _: (login, work.MAX_BODY))
+    hold = partial(work.command, lambda *_: Response("done" if ended.wait(20) else "late"))
+    app = Starlette(routes=[Route("/", hold, methods=["POST"])], exception_handlers=routes.ERRORS)
+
+    async def ask_as_tabs() -> list[tuple[int, bytes]]:
+        headers = [(HEADER.encode(), HEADER_VALUE.encode()), (b"cookie", f"{COOKIE}=a login".encode())]
+        headers.append((b"content-length", str(declared).encode()))
+        asking = [sent(app, "POST", "/", headers, b"{}") for _ in range(60)]
+        try:
+            return await asyncio.wait_for(asyncio.gather(*asking), 6)
+        finally:
+            ended.set()
+
+    assert {status for status, _ in asyncio.run(ask_as_tabs())} == {503}
+
+
 @pytest.mark.parametrize("declared", [2, work.USUAL_BODY + 1])
 def test_a_login_holds_one_of_the_threads_that_all_share(monkeypatch, declared):
     """Two hundred drafts of 250 KB, within their budgets, kept others from saving for ten seconds."""

@@ -11,9 +11,9 @@ import asyncio
 import json
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, asynccontextmanager
 from contextvars import copy_context
 from functools import partial
 from typing import Any, TypeVar
@@ -80,8 +80,9 @@ async def command(
     sender = "" if secret in _ended else secret  # those that ended share one budget and one turn
     key = budgets.key_of(sender, "")
     wait, limit, turn = budgets.spending("requests").take(key), USUAL_BODY, turn_of(sender)
+    end = time.monotonic() + ANSWER_SECONDS
     if declared > SMALL_BODY and not wait:
-        async with turn:
+        async with _until(end), turn:
             key, limit = await _in_thread(threads or _threads, _sender_and_limit, secret, declared)
         if not limit:
             _note(secret, ended=True)
@@ -92,8 +93,9 @@ async def command(
         return unread(refused(429, "budget", budgets.later(wait)), headers)
     if declared > limit:
         return unread(refused(413, "invalid", f"The message is longer than {limit // KB} KB."))
+    before = time.monotonic()
     body, began = await request.body(), time.monotonic()
-    async with turn:
+    async with _until(end + began - before), turn:
         response, is_again = await _in_thread(threads or _threads, _parsed, answer, secret, body)
         _note(secret, ended=response.status_code == 401)
         if is_again:
@@ -120,16 +122,21 @@ def _note(secret: str, *, ended: bool) -> None:
         _ended.popitem(last=False)
 
 
-async def _in_thread(threads: ThreadPoolExecutor, command: Callable[..., T], *arguments: Any) -> T:
-    """The command's result. Raises DatabaseBusy if others held the threads or the database for too long.
+@asynccontextmanager
+async def _until(end: float) -> AsyncIterator[None]:
+    """Raises DatabaseBusy if others held the turn, the threads or the database until then, by the monotonic clock.
 
     If the command was stored after all, the browser's repetition of it gets the receipt.
     """
-    running = asyncio.get_running_loop().run_in_executor(threads, copy_context().run, command, *arguments)
     try:
-        return await asyncio.wait_for(running, ANSWER_SECONDS)
+        async with asyncio.timeout(end - time.monotonic()):
+            yield
     except TimeoutError as error:
         raise DatabaseBusy(BUSY) from error
+
+
+async def _in_thread(threads: ThreadPoolExecutor, command: Callable[..., T], *arguments: Any) -> T:
+    return await asyncio.get_running_loop().run_in_executor(threads, copy_context().run, command, *arguments)
 
 
 def unread(answer: JSONResponse, headers: Mapping[str, str] | None = None) -> JSONResponse:
