@@ -19,6 +19,7 @@ from sqlalchemy import Engine, create_engine, text
 
 from triptych.errors import NotFound
 from triptych.operations import doctor as examination
+from triptych.privacy import erasure
 from triptych.storage import database, schema, traces
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Role
@@ -173,6 +174,16 @@ def test_traces_stay_few_and_short_and_can_be_cleared(tmp_path, monkeypatch):
     with pytest.raises(NotFound):
         traces.text_of("../triptych")
     traces.clear()
+    assert traces.stored_in(tmp_path) == []
+
+
+def test_an_erasure_deletes_every_trace(sqlite_engine, tmp_path):
+    """They may quote the person."""
+    traces.store(ValueError(f"{NAME} wrote this"))
+    assert traces.stored_in(tmp_path)
+
+    erasure.wipe(sqlite_engine)
+
     assert traces.stored_in(tmp_path) == []
 
 
