@@ -144,13 +144,17 @@ def test_a_labs_group_gets_in_by_one_setting(tmp_path):
 
 
 def test_the_group_never_reads_the_cookie_secret(tmp_path, monkeypatch):
+    """Nor the key for scripts, nor traces, which may quote people."""
     monkeypatch.setenv("TRIPTYCH_GROUP", "1")
-    for name in ("cookie.secret", "triptych.lock"):
-        (tmp_path / name).write_text("x")
-        (tmp_path / name).chmod(0o640)
+    (tmp_path / "errors").mkdir(mode=0o750)
+    own = [tmp_path / name for name in ("cookie.secret", "running.json", "errors/0a1b2c3d.txt")]
+    for path in (*own, tmp_path / "triptych.lock"):
+        path.write_text("x")
+        path.chmod(0o640)
 
-    assert set(private.repair()) == {tmp_path / "cookie.secret", tmp_path / "triptych.lock"}
-    assert mode(tmp_path / "cookie.secret") == 0o600
+    assert set(private.repair()) == {*own, tmp_path / "errors", tmp_path / "triptych.lock"}
+    assert {mode(path) for path in own} == {0o600}
+    assert mode(tmp_path / "errors") == 0o700
     assert mode(tmp_path / "triptych.lock") == 0o660
 
 
