@@ -12,7 +12,7 @@ from helpers.studies import add_person, personal_link
 from helpers.study_pages import click_again_during
 
 from components.shell import state
-from triptych.people import accounts, joining, links, panels, signing_in
+from triptych.people import accounts, joining, links, logins, panels, signing_in
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Access, Role, StudyState
 from triptych.study import lifecycle
@@ -343,3 +343,17 @@ def test_too_many_sign_ins_are_answered_with_a_time(engine, monkeypatch):
 
     assert arrival(test) is None
     assert re.search(r"Try again in \d+ seconds\.", shown(test))
+
+
+def test_opening_a_page_prolongs_a_leads_login(monkeypatch, engine, move_clock):
+    """Nobody who works every day is signed out after twelve hours."""
+    with writing(engine) as session:
+        ada = accounts.create_lead(session, "Ada", PASSCODE)
+        secret = logins.use_ticket(session, logins.issue_sign_in_ticket(session, ada))
+        be(monkeypatch, logins.who_is(session, secret))
+    for _ in range(2):
+        move_clock(hours=11)
+        app()
+
+    with reading(engine) as session:
+        assert logins.who_is(session, secret)
