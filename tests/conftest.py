@@ -31,7 +31,7 @@ from sqlmodel import Session
 
 from bench.postgres import postgres_binaries, throw_away_postgres
 from triptych import clock
-from triptych.storage import database, schema
+from triptych.storage import database, schema, wiping
 from triptych.storage.models import Role, Study, StudyState
 from triptych.study import lifecycle
 from triptych.study.persons import Who
@@ -92,6 +92,12 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def own_budgets() -> None:
     """No test uses up what the pages of another may ask."""
     budgets.spending.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def no_pauses_in_wiping(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine the first erasure of a test takes long, and the next one would be put off."""
+    monkeypatch.setattr(wiping, "PAUSE", 0)
 
 
 @pytest.fixture

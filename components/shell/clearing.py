@@ -14,6 +14,7 @@ from triptych.storage.wiping import Wiped
 
 UNCLEARED = "left in the files"
 REASONS = {
+    Wiped.later: "The database's files were rewritten a moment ago; the erased bytes will leave them within minutes.",
     Wiped.somebody_reads: "Someone was reading the database, so the erased bytes are still in the file. Try again in a "
     "moment.",
     Wiped.failed: "The database's file could not be rewritten, so the erased bytes are still in it. Rewriting needs as "
@@ -40,10 +41,10 @@ def run_and_clear(command: Callable[..., Any], *args: Any, done: str) -> None:
 
 
 def what_is_left() -> None:
-    """Why the last clearing failed, if it did, with a button to try again if that can help."""
+    """Why the last clearing failed or was put off, if so, with a button to try again if that can help."""
     outcome = state.recall(UNCLEARED, Wiped.done)
     if outcome in REASONS:
-        state.say(REASONS[outcome], "warning")
+        state.say(REASONS[outcome], "info" if outcome is Wiped.later else "warning")
     if outcome in (Wiped.somebody_reads, Wiped.failed) and state.button("Clear", "clear"):
         clear()
         st.rerun()

@@ -429,6 +429,18 @@ def test_removing_an_invited_lead_leaves_no_name_in_the_files(visit, people_stud
     assert b"Theodora" not in database.sqlite_path(str(web_engine().url)).read_bytes()
 
 
+def test_a_lead_learns_that_erased_bytes_are_cleared_later(visit, people_study, monkeypatch):
+    study, lead, _ = people_study
+    page = visit(lead, "people.py", study=study.slug)
+    invite(page, "Theodora", "lead")
+    choose_lead(page, study, roster_of(study)["Theodora"].pseudonym)
+    monkeypatch.setattr(wiping, "wipe", lambda *_: wiping.Wiped.later)
+
+    button(page, "Remove this lead").click().run()
+
+    assert any("will leave them within minutes" in info.value for info in page.info)
+
+
 def test_a_lead_learns_that_erased_bytes_could_not_be_cleared(visit, people_study, monkeypatch):
     """The file is rewritten, for which a full disk has no room."""
     study, lead, _ = people_study
