@@ -158,6 +158,18 @@ def test_the_group_never_reads_the_cookie_secret(tmp_path, monkeypatch):
     assert mode(tmp_path / "triptych.lock") == 0o660
 
 
+def test_a_repair_reaches_every_file_of_the_database(tmp_path):
+    (tmp_path / "backups").mkdir(mode=0o755)
+    names = ("triptych.db", "triptych.db-wal", "triptych.db-shm", "triptych-before-0013-20260101-000000.db")
+    made = [tmp_path / name for name in (*names, "backups/triptych-20260101-000000.db")]
+    for path in made:
+        path.write_text("x")
+        path.chmod(0o644)
+
+    assert set(private.repair()) == {*made, tmp_path / "backups"}
+    assert {mode(path) for path in made} == {0o600}
+
+
 def test_the_doctor_names_what_others_can_read(tmp_path):
     (tmp_path / "triptych.db").touch(0o600)
     (tmp_path / "triptych.db").chmod(0o604)
