@@ -10,7 +10,7 @@ from helpers.studies import SMALL_RUBRIC, add_person, draft_items, sure
 from helpers.study_pages import ROUTER, SECRET_TEXT, stored
 from streamlit.testing.v1 import AppTest
 
-from components.shell import guides, places, state, tour
+from components.shell import addresses, guides, places, state, tour
 from components.shell.places import PLACES
 from triptych.simulate import demo
 from triptych.storage import database
@@ -221,3 +221,9 @@ def typed(leads, monkeypatch):
 def test_a_new_passcode_needs_the_present_one(typed):
     assert "differ" in typed("a", "correct horse battery", "correct horse batter").error[0].value
     assert "not your passcode" in typed("a", "correct horse battery", "correct horse battery").error[0].value
+
+
+def test_links_for_others_begin_with_the_configured_address(monkeypatch):
+    assert addresses.app_address() == "http://localhost"
+    monkeypatch.setenv("TRIPTYCH_ADDRESS", "https://annotate.example.org http://lab7.example:8080")
+    assert addresses.app_address() == "https://annotate.example.org"
