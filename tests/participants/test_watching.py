@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
+import pytest
 from helpers.ratings import submit
 from helpers.studies import add_person, join
 from sqlalchemy import Engine
@@ -11,6 +12,7 @@ from sqlmodel import Session
 
 from triptych.participants.watching import SOMEBODY, Watched, watched
 from triptych.people import viewers
+from triptych.results.frame.highlights import HighlightedCandidate, HighlightedItem, Passage, Span
 from triptych.results.frame.model import Frame
 from triptych.results.frame.upkeep import frame_of, leads_of
 from triptych.storage import database
@@ -35,6 +37,18 @@ def test_names_that_look_like_pseudonyms_stay():
     shown = watched.sentence("Highest: A-LLAMA on A-00001, says A-00002, not L-AB12C.")
 
     assert shown == f"Highest: A-LLAMA on A-00001, says Annotator 1, not {SOMEBODY}."
+
+
+@pytest.mark.parametrize(("explained", "comment"), [(True, "as Annotator 1 says"), (False, "")])
+def test_comments_of_highlights_are_shown_as_explanations_are(explained, comment):
+    watched = Watched(cast(Frame, None), {"P-1": "Annotator 1"}, explained=explained, alike=frozenset())
+    passage = Passage("", "a text", (Span(0, 1, "wrong", "P-1", "as P-1 says"),))
+
+    shown = watched.texts(HighlightedItem("item-1", (passage,), (HighlightedCandidate("S", (passage,)),), (), 0))
+
+    (span, same) = (*shown.context[0].spans, *shown.candidates[0].passages[0].spans)
+    assert (span.annotator, span.comment) == ("Annotator 1", comment)
+    assert same == span
 
 
 def lead_lets_viewers_read(session: Session, study: Study, allowed: bool) -> None:
