@@ -12,6 +12,7 @@ from sqlmodel import Session
 
 from triptych.participants.watching import SOMEBODY, Watched, watched
 from triptych.people import viewers
+from triptych.results.adjudication import FinalValue
 from triptych.results.frame.highlights import HighlightedCandidate, HighlightedItem, Passage, Span
 from triptych.results.frame.model import Frame
 from triptych.results.frame.upkeep import frame_of, leads_of
@@ -49,6 +50,15 @@ def test_comments_of_highlights_are_shown_as_explanations_are(explained, comment
     (span, same) = (*shown.context[0].spans, *shown.candidates[0].passages[0].spans)
     assert (span.annotator, span.comment) == ("Annotator 1", comment)
     assert same == span
+
+
+@pytest.mark.parametrize(("explained", "reason"), [(True, "as Annotator 1 says"), (False, "")])
+def test_reasons_of_final_values_are_shown_as_explanations_are(explained, reason):
+    watched = Watched(cast(Frame, None), {"P-1": "Annotator 1"}, explained=explained, alike=frozenset())
+
+    shown = watched.final(FinalValue("L-AB12C", None, "as P-1 says", {}, waiting=False))
+
+    assert (shown.by, shown.reason) == (SOMEBODY, reason)
 
 
 def lead_lets_viewers_read(session: Session, study: Study, allowed: bool) -> None:
