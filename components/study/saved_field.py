@@ -136,6 +136,11 @@ def _as_float(amount: str | None) -> float | None:
     return None if amount is None else float(amount)
 
 
+def _decimals(number: float) -> int:
+    """How many decimals show the whole number: at least two, as Streamlit shows without a format."""
+    return len(written_amount(Decimal(repr(number))).partition(".")[2])
+
+
 def _as_amount(amount: float | None) -> str | None:
     return None if amount is None else written_amount(Decimal(repr(amount)))
 
@@ -215,8 +220,8 @@ class SettingsSheet:
         if is_new or each.stored(content) == now:
             memory.seen[path] = now
         options = dict(each.options)
-        if each.typed is float and content and content != round(content, 2):
-            options["format"] = "%g"  # Streamlit would show 0.375 as 0.38
+        if each.typed is float and content is not None:
+            options["format"] = f"%.{_decimals(content)}f"
         if not state.change_shown(key, content):
             options |= each.starting_with(content)
         memory.fields[path] = each
