@@ -219,8 +219,9 @@ def _copy(old: Connection, new: Connection, table: Table, rows: Select[Any]) -> 
         except DBAPIError as error:
             if error.connection_invalidated:
                 raise
-            reason = f"{table.name}: {str(error.orig).partition(chr(10))[0]}"
-            raise UnsafeDatabase(f"The new database refuses a row of {reason}. Nothing was moved.") from error
+            reason = str(error.orig).partition("\n")[0]
+            sentence = f"The new database refuses a row of {table.name}: {reason}. Nothing was moved."
+            raise UnsafeDatabase(sentence) from error
 
 
 def count_on(new: Connection) -> None:

@@ -303,8 +303,7 @@ def _assignment_of(session: Session, item: Item) -> Assignment | None:
 
 def _made(session: Session, study: Study, item: Item, who: Who) -> Assignment:
     """The item's adjudication assignment, which nobody has yet."""
-    taken_back = {"state": AssignmentState.withdrawn}
-    made = reservations.reserve(session, study, who, item.id, Purpose.adjudication, (), **taken_back)
+    made = reservations.reserve(session, study, who, item.id, Purpose.adjudication, (), state=AssignmentState.withdrawn)
     return session.get_one(Assignment, made.id)
 
 
