@@ -73,7 +73,7 @@ def test_numpy_comes_after_the_limit_of_its_threads(tmp_path):
 def test_a_deleted_lock_lets_no_second_server_in(tmp_path):
     with running_app(tmp_path) as server:
         (tmp_path / "triptych.lock").unlink()
-        with urlopen(f"{server.url}/healthz", timeout=30) as answer:
+        with urlopen(f"{server.url}/readyz", timeout=30) as answer:
             assert answer.status == 200
         second = start_server(tmp_path)
         try:
