@@ -19,6 +19,7 @@ from triptych.study.lifecycle import Design
 # The larger of the two counts.
 MOST_QUOTED = 100_000  # characters
 TIMES_QUOTED = 5  # times the characters of the item's texts
+_Text = tuple[str | None, Sequence[Sequence[str]] | None]  # a text, or turns (speaker, text)
 
 
 def answer_rows(session: Session, design: Design, assignment_id: int, checked: CheckedAnswers) -> AnswerRows:
@@ -53,7 +54,7 @@ def highlight_rows(
     if not marks:
         return []
     shown = session.connection().execute(_shown(), {"assignment": assignment_id})
-    texts: dict[int | None, tuple[Any, Any]] = {position: (text, turns) for position, text, turns in shown}
+    texts: dict[int | None, _Text] = {position: (text, turns) for position, text, turns in shown}
     if any(position is None for position, _ in marks):
         texts[None] = context_of(session, assignment_id)
     if sum(span.end - span.start for _, span in marks) > max(MOST_QUOTED, TIMES_QUOTED * _characters(texts)):
@@ -76,29 +77,29 @@ def context_of(session: Session, assignment_id: int) -> tuple[str | None, list[t
     return run(_context(), {"assignment": assignment_id}).scalar_one() or None, turns
 
 
-def _characters(texts: Mapping[int | None, tuple[Any, Any]]) -> int:
+def _characters(texts: Mapping[int | None, _Text]) -> int:
     return sum(len(text or "") + sum(len(words) for _, words in turns or ()) for text, turns in texts.values())
 
 
 @cache  # see `storage.writes`
-def _shown() -> Select[*tuple[Any, ...]]:
+def _shown() -> Select[int, str | None, list[list[str]] | None]:
     query = select(Slot.position, Candidate.text, Candidate.turns).join(Candidate, Candidate.id == Slot.candidate_id)
     return query.where(Slot.assignment_id == bindparam("assignment"))
 
 
 @cache
-def _context() -> Select[*tuple[Any, ...]]:
+def _context() -> Select[str]:
     query = select(Item.context).join(Assignment, Assignment.item_id == Item.id)
     return query.where(Assignment.id == bindparam("assignment"))
 
 
 @cache
-def _turns() -> Select[*tuple[Any, ...]]:
+def _turns() -> Select[str, str]:
     query = select(Turn.speaker, Turn.text).join(Assignment, Assignment.item_id == Turn.item_id)
     return query.where(Assignment.id == bindparam("assignment")).order_by(Turn.position)
 
 
-def _text_of(text: str | None, turns: Sequence[Any] | None, turn: int | None) -> str:
+def _text_of(text: str | None, turns: Sequence[Sequence[str]] | None, turn: int | None) -> str:
     if turn is None and text is not None:
         return text
     if turn is not None and turns is not None and turn < len(turns):

@@ -185,7 +185,7 @@ def _next_check(session: Session, study: Study, who: Who, membership: AnnotatorM
 
 
 @cache
-def _history() -> Select[*tuple[Any, ...]]:
+def _history() -> Select[int, int, Purpose, AssignmentState, bool]:
     return (
         select(Assignment.id, Assignment.item_id, Assignment.purpose, Assignment.state, Item.retired)
         .join(Item, Item.id == Assignment.item_id)
@@ -195,7 +195,7 @@ def _history() -> Select[*tuple[Any, ...]]:
 
 
 @cache
-def _unseen_checks() -> Select[*tuple[Any, ...]]:
+def _unseen_checks() -> Select[Purpose, int]:
     is_check = (Item.study_id == bindparam("study")) & Item.purpose.in_(CHECK_PURPOSES)
     return select(Item.purpose, Item.id).where(is_check, ~Item.retired, Item.id.not_in(seen_items()))
 

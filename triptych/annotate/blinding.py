@@ -422,7 +422,7 @@ def _item_rows() -> Select[*tuple[Any, ...]]:
 
 
 @cache
-def _turn_rows() -> Select[*tuple[Any, ...]]:
+def _turn_rows() -> Select[str, str]:
     return select(Turn.speaker, Turn.text).where(Turn.item_id == bindparam("item")).order_by(Turn.position)
 
 

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import permutations
-from typing import Any
 
 from sqlalchemy import CompoundSelect, bindparam, func, literal, select, union_all
 from sqlmodel import Session
@@ -47,7 +46,7 @@ def candidate_order(session: Session, study: Study, who: Who, item_id: int, repe
 
 
 @cache  # see `storage.writes`
-def _shown() -> CompoundSelect[*tuple[Any, ...]]:
+def _shown() -> CompoundSelect[int, int, int, int]:
     """Rows (system, place, times, kind).
 
     Kind CANDIDATE: place is the candidate's id. Other kinds: how often the system was shown at position `place`, to

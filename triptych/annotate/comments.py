@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
-from typing import Any
 
-from sqlalchemy import Select, select
+from sqlalchemy import Row, Select, select
 from sqlmodel import Session
 
 from triptych import clock
@@ -49,6 +48,7 @@ from triptych.study.persons import Who
 
 LONGEST_COMMENT = 2000  # characters
 MAX_ANSWERS = 20  # to one comment of a lead; pages draw each of them
+CommentRow = tuple[int, str, str, str, datetime, str]  # assignment, annotator, item, author, time, text
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ def askable(session: Session, study: Study, item: str, who: Who) -> list[str]:
     return [row.pseudonym for row in session.execute(_askable(study, item, who).order_by(Person.pseudonym))]
 
 
-def _askable(study: Study, item: str, who: Who) -> Select[*tuple[Any, ...]]:
+def _askable(study: Study, item: str, who: Who) -> Select[int, str]:
     return (
         select(Assignment.id, Person.pseudonym)
         .join(Item, Item.id == Assignment.item_id)
@@ -197,7 +197,7 @@ def open_question(session: Session, assignment_id: int) -> str | None:
     return None if row is None or row[1] else row[0]
 
 
-def _commented(study: Study) -> Select[*tuple[Any, ...]]:
+def _commented(study: Study) -> Select[*CommentRow]:
     return (
         select(Assignment.id, Person.pseudonym, Item.external_id, Comment.author, Comment.at, Comment.text)
         .join(Assignment, Assignment.id == Comment.assignment_id)
@@ -207,12 +207,12 @@ def _commented(study: Study) -> Select[*tuple[Any, ...]]:
     )
 
 
-def _threads(session: Session, query: Select[*tuple[Any, ...]]) -> dict[int, Thread]:
+def _threads(session: Session, query: Select[*CommentRow]) -> dict[int, Thread]:
     """Assignment → thread; the query must order its rows by annotation."""
     return {number: _thread(list(rows)) for number, rows in groupby(session.execute(query), lambda row: row.id)}
 
 
-def _thread(rows: Sequence[Any]) -> Thread:
+def _thread(rows: Sequence[Row[*CommentRow]]) -> Thread:
     annotator = rows[0].pseudonym
     comments = (ThreadComment(row.author, row.author != annotator, row.at, row.text) for row in rows)
     return Thread(annotator, rows[0].external_id, tuple(comments))

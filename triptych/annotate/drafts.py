@@ -155,7 +155,7 @@ def _values(expected: _DraftRules, message: DraftMessage) -> dict[str, Any]:
 
 # statements with named parameters are built at their first use, see `storage.writes`
 @cache
-def _drafted() -> Select[*tuple[Any, ...]]:
+def _drafted() -> Select[Study, int, int, datetime, int, bool]:
     candidates = select(func.count()).where(Slot.assignment_id == Assignment.id).correlate(Assignment)
     has_left = exists().where(_of_one_who_left()).correlate(Assignment)
     columns = Study, Assignment.id, Assignment.version, Assignment.reserved_at, candidates.scalar_subquery(), has_left

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 from sqlalchemy import ColumnElement, Select, bindparam, exists, func, select
 from sqlmodel import Session
@@ -43,8 +42,9 @@ def of_work(session: Session, study: Study, who: Who) -> Progress:
     if attention or gold or rules.repeat_percent:
         total += checks.expected(rules, check_seed(study, who), total, attention, gold)
     planned, total = total, max(total, done)
-    is_timed = done >= MIN_TIMED_ITEMS and mean_seconds
-    return Progress(done, total, round((total - done) * mean_seconds / 60) if is_timed else None, planned)
+    is_timed = done >= MIN_TIMED_ITEMS
+    minutes_left = round((total - done) * mean_seconds / 60) if is_timed and mean_seconds else None
+    return Progress(done, total, minutes_left, planned)
 
 
 def main_items(session: Session, study: Study, who: Who) -> int:
@@ -61,7 +61,7 @@ def _item_limit(study: Study, has_plan: bool, own_planned: int, retired: int) ->
 
 
 @cache  # see `storage.writes`
-def _counts() -> Select[*tuple[Any, ...]]:
+def _counts() -> Select[int, float | None, bool, int, int, int, int]:
     is_done = has_value(Assignment.purpose, *WORK) & has_value(Assignment.state, *SEEN)
     # a check that was answered again keeps the time of its first answer
     is_last = (Submission.assignment_id == Assignment.id) & (Submission.version == Assignment.version - 1)

@@ -153,7 +153,7 @@ def next_item(planned: bool) -> Select[int]:
         Item.taken < Item.raters,
         Item.id.not_in(seen_items()),
     )
-    only: Any = literal_column("1")  # in the text, see `has_value`
+    only: ColumnElement[int] = literal_column("1")  # in the text, see `has_value`
     if planned:
         own_plan = (PlannedItem.study_id == bindparam("study")) & (PlannedItem.person_id == bindparam("person"))
         query = query.join(PlannedItem, PlannedItem.item_id == Item.id).where(own_plan)
@@ -170,7 +170,7 @@ def take_next(session: Session, study: Study, who: Who, *, planned: bool) -> int
 
 
 @cache
-def _take_next(planned: bool) -> ReturningUpdate[Any]:
+def _take_next(planned: bool) -> ReturningUpdate[int]:
     query = next_item(planned).with_for_update(skip_locked=True, key_share=True, of=Item)
     taking = update(Item.__table__).where(Item.id == query.scalar_subquery()).values(taken=Item.taken + 1)
     return taking.returning(Item.id)
@@ -224,7 +224,7 @@ def reserve(
 
 
 @cache
-def _add_assignment() -> ReturningInsert[Any]:
+def _add_assignment() -> ReturningInsert[int]:
     return insert(Assignment.__table__).returning(Assignment.__table__.c.id)
 
 

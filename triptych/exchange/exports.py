@@ -12,9 +12,9 @@ from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVarTuple
 
-from sqlalchemy import ColumnElement, Select, and_, exists, func, select
+from sqlalchemy import ColumnElement, Row, Select, SQLColumnExpression, and_, exists, func, select
 from sqlalchemy.orm import aliased
 from sqlmodel import Session
 
@@ -41,7 +41,7 @@ from triptych.results.frame.csv_rows import export_highlights, export_ratings
 from triptych.results.frame.loading import GIVEN_STATE, membership_of
 from triptych.results.frame.upkeep import late_work, leads_of
 from triptych.storage import arrivals, events
-from triptych.storage.answers import ANSWER, select_answers
+from triptych.storage.answers import ANSWER, Answer, select_answers
 from triptych.storage.models import (
     SEEN,
     Assignment,
@@ -66,7 +66,9 @@ BATCH = 300
 TEXTS = (".csv", ".json", ".jsonl", ".yaml", ".xml")
 FIRST_LINES, LONGEST_LINE = 4, 300
 LOGGED = [column.name for column in Event.__table__.columns if column.name not in ("id", "at")]
-Groups = dict[Any, list[Any]]
+Columns = TypeVarTuple("Columns")
+CandidateRow = tuple[int, str | None, list[list[str]] | None, int]  # item, text, turns, system
+SlotRow = tuple[int, int, bool, str | None, int]  # assignment, position, order_known, set_aside, system
 
 
 def check_request(session: Session, study: Study, key: str, options: ExportOptions) -> None:
@@ -147,7 +149,7 @@ def read_finished(session: Session, study: Study, blind: bool = False) -> Finish
     )
 
 
-def _annotators(study: Study) -> Select[*tuple[Any, ...]]:
+def _annotators(study: Study) -> Select[str]:
     """Pseudonyms of everyone who finished something in the study."""
     done = select(Person.pseudonym).join(Assignment, Assignment.person_id == Person.id)
     return done.where(Assignment.study_id == study.id, Assignment.state.in_(SEEN)).distinct()
@@ -202,11 +204,12 @@ def _complete(
 ) -> Iterator[FinishedItem]:
     ids = [item.id for item in batch]
 
-    def of_work(query: Select[*tuple[Any, ...]]) -> Groups:
+    def of_work(query: Select[int, *Columns]) -> dict[int, list[Row[int, *Columns]]]:
         by_people = query.join(Person, Person.id == Assignment.person_id).where(*_work(selection))
         return _grouped(session, by_people, Assignment.item_id, ids)
 
-    work, slots, ratings, marks = map(of_work, (_annotations(shown.late), _slots(), _ratings(), _highlights()))
+    work, slots = of_work(_annotations(shown.late)), of_work(_slots())
+    ratings, marks = of_work(_ratings()), of_work(_highlights())
     for number, item in zip(ids, with_texts(session, batch, shown.systems, shown.speakers), strict=True):
         annotations = (
             _annotation(row, shown.systems, slots[row.number], ratings[row.number], marks[row.number])
@@ -236,28 +239,30 @@ def with_texts(
         )
 
 
-def _grouped(session: Session, query: Select[*tuple[Any, ...]], key: Any, ids: Sequence[int]) -> Groups:
+def _grouped(
+    session: Session, query: Select[int, *Columns], key: SQLColumnExpression[int], ids: Sequence[int]
+) -> dict[int, list[Row[int, *Columns]]]:
     """Rows grouped by their first column."""
-    groups: Groups = defaultdict(list)
+    groups = defaultdict(list)
     for row in session.execute(query.where(key.in_(ids))) if ids else ():
         groups[row[0]].append(row)
     return groups
 
 
-def _candidates() -> Select[*tuple[Any, ...]]:
+def _candidates() -> Select[*CandidateRow]:
     with_system = select(Candidate.item_id, Candidate.text, Candidate.turns, System.blind_code)
     return with_system.join(System, System.id == Candidate.system_id).order_by(System.blind_code)
 
 
-def _candidate(row: Any, names: dict[int, str], titles: dict[str, str]) -> CandidateDraft:
+def _candidate(row: Row[*CandidateRow], names: dict[int, str], titles: dict[str, str]) -> CandidateDraft:
     return CandidateDraft(names[row.blind_code], row.text, _turns(row.turns or (), titles))
 
 
-def _turns(spoken: Iterable[Any], titles: dict[str, str]) -> tuple[TurnDraft, ...]:
+def _turns(spoken: Iterable[tuple[str, str]], titles: dict[str, str]) -> tuple[TurnDraft, ...]:
     return tuple(TurnDraft(titles.get(speaker, speaker), text) for speaker, text in spoken)
 
 
-def _annotations(late: frozenset[int]) -> Select[*tuple[Any, ...]]:
+def _annotations(late: frozenset[int]) -> Select[int, *tuple[object, ...]]:
     first, first_item = aliased(Assignment), aliased(Item)
     return (
         select(
@@ -288,7 +293,11 @@ def _annotations(late: frozenset[int]) -> Select[*tuple[Any, ...]]:
 
 
 def _annotation(
-    row: Any, names: dict[int, str], slots: Sequence[Any], ratings: Sequence[Any], marks: Sequence[Any]
+    row: Row[int, *tuple[object, ...]],
+    names: dict[int, str],
+    slots: Sequence[Row[*SlotRow]],
+    ratings: Sequence[Row[int, *Answer]],
+    marks: Sequence[Row[int, *tuple[Any, ...]]],
 ) -> FinishedAnnotation:
     """An annotation from its own row and those of its slots, ratings and highlights."""
     rated: dict[int | None, list[FinishedRating]] = defaultdict(list)
@@ -306,7 +315,7 @@ def _annotation(
     return FinishedAnnotation(**facts, slots=tuple(of_responses), about_item=of_item[0], in_context=of_item[1])
 
 
-def _slots() -> Select[*tuple[Any, ...]]:
+def _slots() -> Select[*SlotRow]:
     return (
         select(Slot.assignment_id, Slot.position, Slot.order_known, Slot.set_aside, System.blind_code)
         .join(Candidate, Candidate.id == Slot.candidate_id)
@@ -316,11 +325,11 @@ def _slots() -> Select[*tuple[Any, ...]]:
     )
 
 
-def _ratings() -> Select[*tuple[Any, ...]]:
+def _ratings() -> Select[int, *Answer]:
     return select_answers(Rating.assignment_id, *ANSWER).order_by(StoredCriterion.position)
 
 
-def _highlights() -> Select[*tuple[Any, ...]]:
+def _highlights() -> Select[int, *tuple[Any, ...]]:
     own = (getattr(Highlight, name) for name in ("assignment_id", "position", *OF_HIGHLIGHT))
     return select(*own).join(Assignment, Assignment.id == Highlight.assignment_id).order_by(Highlight.id)
 

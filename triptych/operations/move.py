@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy import (
     JSON,
@@ -21,6 +20,7 @@ from sqlalchemy import (
     Engine,
     Insert,
     Select,
+    SQLColumnExpression,
     Table,
     Text,
     bindparam,
@@ -136,7 +136,7 @@ def _refuse_unknown(old: Connection, slugs: Sequence[str]) -> None:
         raise NotFound(f"There is no study {', '.join(sorted(unknown))} in this database.")
 
 
-def chosen(table: Table, slugs: Sequence[str]) -> Select[Any]:
+def chosen(table: Table, slugs: Sequence[str]) -> Select[*tuple[object, ...]]:
     """The studies' rows in the order of their numbers, so that a row is written after the rows that it refers to.
 
     Of somebody who has withdrawn from all these studies, what identifies them is left out: it is kept for others.
@@ -194,7 +194,7 @@ def _is_of_study(table: Table) -> bool:
     return goes_with is not None and goes_with.referred_table is not PERSON
 
 
-def _as_stored(table: Table) -> Select[Any]:
+def _as_stored(table: Table) -> Select[*tuple[object, ...]]:
     """All columns; JSON as text, because JSON's null, read as a value, would look like SQL's NULL."""
     return select(*(cast(c, Text).label(c.name) if isinstance(c.type, JSON) else c for c in table.columns))
 
@@ -202,7 +202,7 @@ def _as_stored(table: Table) -> Select[Any]:
 def insertion(table: Table, dialect: str) -> Insert:
     """An INSERT that takes rows of `_as_stored`, with an underscore before each column's name."""
 
-    def parameter(column: Column[Any]) -> ColumnElement[Any]:
+    def parameter(column: Column[object]) -> SQLColumnExpression[object]:
         if not isinstance(column.type, JSON):
             return bindparam(f"_{column.name}", type_=column.type)
         text = bindparam(f"_{column.name}", type_=Text)
@@ -211,7 +211,7 @@ def insertion(table: Table, dialect: str) -> Insert:
     return insert(table).values({column.name: parameter(column) for column in table.columns})
 
 
-def _copy(old: Connection, new: Connection, table: Table, rows: Select[Any]) -> None:
+def _copy(old: Connection, new: Connection, table: Table, rows: Select[*tuple[object, ...]]) -> None:
     statement = insertion(table, new.dialect.name)
     for batch in old.execution_options(yield_per=BATCH).execute(rows).mappings().partitions():
         try:
@@ -235,7 +235,7 @@ def count_on(new: Connection) -> None:
             new.execute(select(func.setval(sequence, func.max(column))))
 
 
-def _compare(old: Connection, new: Connection, table: Table, rows: Select[Any]) -> Moved:
+def _compare(old: Connection, new: Connection, table: Table, rows: Select[*tuple[object, ...]]) -> Moved:
     """Read the rows back from both databases and compare them. Raises UnsafeDatabase if one differs."""
     before, after = _digest(old, rows), _digest(new, _as_stored(table))
     if before != after:
@@ -245,7 +245,7 @@ def _compare(old: Connection, new: Connection, table: Table, rows: Select[Any]) 
     return Moved(table.name, *after)
 
 
-def _digest(connection: Connection, rows: Select[Any]) -> tuple[int, str]:
+def _digest(connection: Connection, rows: Select[*tuple[object, ...]]) -> tuple[int, str]:
     """Count and digest of rows, independent of their order: databases sort texts differently."""
     count = total = 0
     for row in connection.execution_options(yield_per=BATCH).execute(rows):

@@ -109,7 +109,7 @@ READ_LATER: dict[str, type[BaseModel]] = {
 UNUSABLE = (ValidationError, InvalidRubric, LookupError, ValueError, TypeError, AttributeError)
 
 
-def checked(column: Column[Any], value: Any) -> Any:
+def checked(column: Column[object], value: Any) -> Any:
     """The value, if the column can have it: SQLite itself accepts any value in any column. Raises ValueError."""
     if value is None:
         return value
@@ -120,7 +120,7 @@ def checked(column: Column[Any], value: Any) -> Any:
     return value
 
 
-def _is_extreme(value: Any) -> bool:
+def _is_extreme(value: object) -> bool:
     if isinstance(value, datetime):
         return value.year not in YEARS
     if isinstance(value, float):
@@ -133,7 +133,7 @@ def _refused(constant: str) -> None:
 
 
 @cache
-def _type_of(column: Column[Any]) -> type | UnionType:
+def _type_of(column: Column[object]) -> type | UnionType:
     kind = column.type.python_type
     if kind is float:
         return int | float

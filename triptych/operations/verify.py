@@ -161,7 +161,7 @@ def _ambiguous(connection: Connection) -> Iterator[str]:
                 yield f"{row}: {column.name} is not in the form in which this program stores it."
 
 
-def _in_another_form(column: Column[Any]) -> ColumnElement[bool] | None:
+def _in_another_form(column: Column[object]) -> ColumnElement[bool] | None:
     if isinstance(column.type, Boolean):
         return type_coerce(column, NullType()).not_in([0, 1])
     if isinstance(column.type, Utc):
@@ -302,7 +302,7 @@ def _answers(batch: Sequence[int]) -> Select[*tuple[Any, ...]]:
     )
 
 
-def _spans(batch: Sequence[int]) -> Select[Any]:
+def _spans(batch: Sequence[int]) -> Select[*tuple[Any, ...]]:
     names = ("assignment_id", "position", "turn", "start", "end", "label", "comment", "quote", "unit")
     at_slot = and_(Slot.assignment_id == Highlight.assignment_id, Slot.position == Highlight.position)
     in_context = Highlight.position.is_(None)
@@ -411,7 +411,7 @@ def _explanation(answer: FoldedAnswer) -> Row | None:
     return {"reasons": answer.reasons, "text": answer.text, "words": answer.words}
 
 
-def _spoken(value: Any) -> str:
+def _spoken(value: object) -> str:
     return "empty" if value is None else as_typed(value) if isinstance(value, float) else f"{value}"
 
 

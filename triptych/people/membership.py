@@ -7,8 +7,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, bindparam, func, select
-from sqlalchemy.sql.elements import SQLCoreOperations
+from sqlalchemy import ColumnElement, Select, SQLColumnExpression, bindparam, func, select
 from sqlmodel import Session
 
 from triptych import clock
@@ -111,7 +110,7 @@ def select_membership() -> Select[*tuple[Any, ...]]:
     ).where(Membership.person_id == bindparam("person"), has_value(Membership.role, Role.annotator))
 
 
-def _least(column: SQLCoreOperations[Any], condition: ColumnElement[bool]) -> ColumnElement[Any]:
+def _least(column: SQLColumnExpression[object], condition: ColumnElement[bool]) -> ColumnElement[object]:
     """The minimum, or NULL without rows. PostgreSQL assumes that EXISTS finds a row soon and scans the whole table if
     there is none; it reads a minimum from an index.
     """

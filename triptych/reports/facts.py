@@ -161,7 +161,7 @@ class Facts:
         if isinstance(self.pay, Undefined):
             return ""
 
-        def rate(pay: Any) -> str:
+        def rate(pay: object) -> str:
             was = Pay.model_validate(pay)
             return "not stated" if was.per_item is None else rate_of(was)
 
@@ -218,7 +218,7 @@ def _before_work(
     annotators = {person_id for person_id, number in session.execute(made_here) if number in of_people}
     test = entry_test.asked_of(session, study)
 
-    def test_in_words(rules: Any) -> str:
+    def test_in_words(rules: object) -> str:
         return _in_words(entry_test.test_by(EntryRules.model_validate(rules), study, rubric.entry_test))
 
     return BeforeWork(
@@ -272,7 +272,7 @@ def facts_of(session: Session, study: Study, analysis: StudyAnalysis) -> Facts:
     )
 
 
-def _annotations(session: Session, study: Study) -> Sequence[Row[Any]]:
+def _annotations(session: Session, study: Study) -> Sequence[Row[*tuple[object, ...]]]:
     """Of every annotation: its number, and how it was made."""
     columns = [getattr(Assignment, name) for name in ANNOTATION_FACTS]
     return session.execute(select(Assignment.id, *columns).where(Assignment.study_id == study.id)).all()
@@ -283,7 +283,7 @@ def _mark_units(session: Session, study: Study, counting: Collection[int]) -> di
     return _counts(rows, "unit", counting)
 
 
-def _counts(rows: Iterable[Row[Any]], column: str, counting: Collection[int]) -> dict[str, int]:
+def _counts(rows: Iterable[Row[*tuple[object, ...]]], column: str, counting: Collection[int]) -> dict[str, int]:
     """Number of annotations that count by a column's value, the most frequent first. counting: their numbers."""
     values = (getattr(row, column) for row in rows if row.id in counting)
     counts = Counter(str(value) for value in values if value is not None)

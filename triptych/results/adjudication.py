@@ -275,7 +275,7 @@ def _locked(session: Session, study: Study, item: str) -> Study:
     return lifecycle.lock(session, study.id)
 
 
-def _strangers(study: Study, item: str) -> Select[Any]:
+def _strangers(study: Study, item: str) -> Select[Person]:
     """Annotators who neither rated, ignored or skipped the item nor hold it now."""
     met = (
         select(Assignment.person_id)
@@ -374,7 +374,7 @@ def _logged_decision(session: Session, assignment: Assignment) -> dict[str, Any]
     return None if session.scalars(was_asked).first() else _logged(session, assignment)
 
 
-def _values_of(study: Study) -> Select[Any]:
+def _values_of(study: Study) -> Select[int, int | None, str, float | None, str | None]:
     """(assignment, blind code or none, criterion, number, option) of every final value."""
     at_slot = and_(Slot.assignment_id == Rating.assignment_id, Slot.position == Rating.position)
     return (

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sqlalchemy import func, select
+from sqlalchemy import Select, SQLColumnExpression, func, select
 from sqlmodel import Session
 
 from triptych.annotate import comments
@@ -186,7 +186,7 @@ def _counts(session: Session, study: Study, counted: Counted) -> tuple[Counter[t
     return counts, notes
 
 
-def _work(study: Study, counted: Counted, *columns: Any) -> Any:
+def _work(study: Study, counted: Counted, *columns: SQLColumnExpression[object]) -> Select[*tuple[Any, ...]]:
     return (
         select(*columns)
         .select_from(Assignment)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from sqlalchemy import Select, func, select
+from sqlalchemy import Select, SQLColumnExpression, func, select
 from sqlmodel import Session
 
 from triptych.formats.texts.markdown import Visible, visible
@@ -186,7 +185,7 @@ def _in_contexts(session: Session, study: Study, items: frozenset[str], counted:
     return rows.assign(text="context " + rows["text"], place="context", system=CONTEXT)[READING]
 
 
-def _with_marks(rows: pd.DataFrame, marks: Iterable[Any], of: str) -> pd.DataFrame:
+def _with_marks(rows: pd.DataFrame, marks: Iterable[Sequence[object]], of: str) -> pd.DataFrame:
     """The rows, repeated for each mark in their text; of: the column that, with the turn, identifies the text."""
     marked = pd.DataFrame(
         [(*row[:2], WHOLE if row[2] is None else row[2], *row[3:]) for row in marks],
@@ -226,7 +225,7 @@ def comments_of(session: Session, study: Study, frame: Frame, counted: Counted) 
     return rows[rows["item"].isin(counted_items(frame, counted))]
 
 
-def _read_of(study: Study, counted: Counted, text: Any) -> Select[*tuple[Any, ...]]:
+def _read_of(study: Study, counted: Counted, text: SQLColumnExpression[object]) -> Select[int, object, str]:
     """Rated annotations with their annotator and the column that identifies a text; callers join the text's table.
 
     An ignored item may be surplus, with a reason.
@@ -241,7 +240,7 @@ def _read_of(study: Study, counted: Counted, text: Any) -> Select[*tuple[Any, ..
     )
 
 
-def _marks_of(study: Study, text: Any) -> Select[*tuple[Any, ...]]:
+def _marks_of(study: Study, text: SQLColumnExpression[object]) -> Select[*tuple[object, ...]]:
     """Highlights with a start and an end, and the column that identifies their text."""
     place = Highlight.turn, Highlight.start, Highlight.end, Highlight.label
     return highlights_of(study, Highlight.assignment_id, text, *place).where(Highlight.start.is_not(None))

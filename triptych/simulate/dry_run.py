@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from time import monotonic
-from typing import Any
 
 from sqlalchemy import ColumnElement, Engine, StaticPool, create_engine, func, insert, select, update
 from sqlmodel import Session
@@ -135,7 +134,7 @@ def _copy(session: Session, study: Study, main: Sequence[int], engine: Engine) -
     """Copy the study's design without people into an empty database, row by row."""
     items = select(Item.id).where(Item.study_id == study.id, (Item.purpose != Purpose.main) | Item.id.in_(main))
     criteria = select(StoredCriterion.id).where(StoredCriterion.study_id == study.id)
-    parts: list[tuple[Any, ColumnElement[bool]]] = [
+    parts: list[tuple[type[Base], ColumnElement[bool]]] = [
         (RubricText, RubricText.id == study.rubric_id),
         (Study, Study.id == study.id),
         *((table, table.study_id == study.id) for table in (StoredCriterion, System)),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Select, select
+from sqlalchemy import Select, SQLColumnExpression, select
 
-from triptych.storage.models import Assignment, Explanation, Option, Rating, StoredCriterion
+from triptych.storage.models import Assignment, Base, Explanation, Option, Rating, StoredCriterion
 
 # position (None: about the item), criterion, number, option, missing, reasons, text: as an answer in the event log
+Answer = tuple[int | None, str, float | None, str | None, bool, list[str] | None, str | None]
 ANSWER = (
     Rating.position,
     StoredCriterion.key,
@@ -20,7 +21,7 @@ ANSWER = (
 )
 
 
-def select_answers(*columns: Any) -> Select[*tuple[Any, ...]]:
+def select_answers(*columns: SQLColumnExpression[object] | type[Base]) -> Select[*tuple[Any, ...]]:
     """Select these columns of all answers, in no particular order; option and explanation are NULL where there is none.
 
     The caller chooses the assignments: `.where(Rating.assignment_id == …)`, or any condition on Assignment.

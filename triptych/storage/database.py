@@ -176,25 +176,25 @@ def _note_version() -> None:
         log.info("SQLite %s is older than 3.51.3, so writers take turns.", sqlite3.sqlite_version)
 
 
-def _prefer_indexes(connection: Any, _: Any) -> None:
+def _prefer_indexes(connection: Any, _: object) -> None:
     """Tells the planner that the rows are in memory or on an SSD; otherwise it reads small tables whole."""
     connection.autocommit = True  # a rollback would undo the setting
     connection.execute("SET random_page_cost = 1.1")
     connection.autocommit = False
 
 
-def _go_by_its_clock(connection: Any, _: Any) -> None:
+def _go_by_its_clock(connection: Any, _: object) -> None:
     """Sets this process's clock by the server's, in one round trip outside a transaction."""
     connection.autocommit = True
     clock.go_by(lambda: connection.execute("SELECT clock_timestamp()").fetchone()[0])
     connection.autocommit = False
 
 
-def _rest(_: Any, record: ConnectionPoolEntry) -> None:
+def _rest(_: object, record: ConnectionPoolEntry) -> None:
     record.info["resting since"] = time.monotonic()
 
 
-def _make_sure(dialect: Dialect, connection: Any, record: ConnectionPoolEntry, _: Any) -> None:
+def _make_sure(dialect: Dialect, connection: Any, record: ConnectionPoolEntry, _: object) -> None:
     """Tests a pooled connection that was unused for a while; in steady use this round trip is saved.
 
     Raises DisconnectionError if it fails; the pool then opens another connection.
@@ -224,7 +224,7 @@ def _refuse_foreign_links(url: str) -> None:
         raise UnsafeDatabase(str(error)) from error
 
 
-def _apply_pragmas(connection: sqlite3.Connection, _: Any) -> None:
+def _apply_pragmas(connection: sqlite3.Connection, _: object) -> None:
     """Applies our settings and checks that SQLite accepted each of them."""
     connection.isolation_level = None
     for name, value in PRAGMAS.items():

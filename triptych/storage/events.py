@@ -261,7 +261,7 @@ def write_pending(session: Session) -> None:
 def _rows_of(session: Session, study_id: int, recorded: Sequence[_Recorded]) -> list[str | None]:
     """The rows that each event carries, as JSON; if several events are about the same rows, the last carries them."""
     texts: list[str | None] = []
-    carried_later: set[tuple[Any, ...]] = set()
+    carried_later: set[tuple[object, ...]] = set()
     for event in reversed(recorded):
         tables = [t for t in CARRIED.get(event.row["kind"], ()) if (event.scope, t.name) not in carried_later]
         carried_later |= {(event.scope, table.name) for table in tables}
@@ -333,7 +333,7 @@ def _refuse_removed_leads(session: Session, study_id: int, recorded: Sequence[_R
 
 
 @cache
-def _head_query() -> Select[*tuple[Any, ...]]:
+def _head_query() -> Select[int, str, StudyState]:
     head = select(Study.event_number, Study.event_hash, Study.state).where(Study.id == bindparam("study"))
     return head.with_for_update(key_share=True)
 
@@ -433,7 +433,7 @@ def entries(session: Session, study: Study) -> Iterator[Entry]:
     return _entries(session, study, log.execution_options(yield_per=1000))
 
 
-def _with_values() -> Select[*tuple[Any, ...]]:
+def _with_values() -> Select[Event, EventDetail, str]:
     """Events, their values and the id of the item that each is about."""
     return (
         select(Event, EventDetail, Item.external_id)
@@ -459,7 +459,7 @@ def _passing(study: Study, filters: EventFilters) -> Iterator[ColumnElement[bool
         yield Event.at < filters.until
 
 
-def _entries(session: Session, study: Study, query: Select[*tuple[Any, ...]]) -> Iterator[Entry]:
+def _entries(session: Session, study: Study, query: Select[Event, EventDetail, str]) -> Iterator[Entry]:
     names = blind_names(session, study)
     for event, detail, item in session.execute(query):
         withheld = bool(names and detail and tells_systems([detail.old, detail.new], names))

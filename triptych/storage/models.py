@@ -15,10 +15,12 @@ from sqlalchemy import (
     CheckConstraint,
     ColumnElement,
     DateTime,
+    Dialect,
     Enum,
     ForeignKeyConstraint,
     Index,
     LargeBinary,
+    SQLColumnExpression,
     Table,
     UniqueConstraint,
     literal_column,
@@ -48,10 +50,10 @@ class Utc(TypeDecorator[datetime]):
     impl = DateTime(timezone=True)
     cache_ok = True
 
-    def process_bind_param(self, value: datetime | None, dialect: Any) -> datetime | None:
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         return None if value is None else value.astimezone(UTC)
 
-    def process_result_value(self, value: datetime | None, dialect: Any) -> datetime | None:
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
@@ -159,13 +161,13 @@ def named(kinds: type[StrEnum], **options: Any) -> Any:
     return Field(sa_type=values, **options)
 
 
-def has_value(column: Any, *kinds: StrEnum) -> ColumnElement[bool]:
+def has_value(column: SQLColumnExpression[object], *kinds: StrEnum) -> ColumnElement[bool]:
     """Condition that an enum column has one of these values, written into the text of the statement.
 
     As parameters, they would cost processor time in each execution, and PostgreSQL would plan for any value: it assumes
     that all purposes are equally frequent, and reads all items to find the next one.
     """
-    values: list[ColumnElement[Any]] = [literal_column(repr(str(kind))) for kind in kinds]
+    values: list[ColumnElement[object]] = [literal_column(repr(str(kind))) for kind in kinds]
     condition: ColumnElement[bool] = column == values[0] if len(values) == 1 else column.in_(values)
     return condition
 
@@ -467,7 +469,7 @@ class Candidate(Numbered, table=True):
     item_id: int = key("item.id", index=False)
     system_id: int = key("system.id")
     text: str | None = None
-    turns: list[Any] | None = Field(default=None, sa_type=JSON)
+    turns: list[list[str]] | None = Field(default=None, sa_type=JSON)
     sha256: str
 
 
@@ -606,7 +608,7 @@ class Explanation(Numbered, table=True):
     """Ready-made reasons and/or free text given for one rating."""
 
     rating_id: int = Field(foreign_key="rating.id", unique=True, ondelete="CASCADE")
-    reasons: list[Any] = Field(default_factory=list, sa_type=JSON)
+    reasons: list[str] = Field(default_factory=list, sa_type=JSON)
     text: str = ""
     words: int = 0
 

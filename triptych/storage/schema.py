@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from glob import escape
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy import (
     Column,
@@ -82,7 +81,7 @@ def _refuse_newer(version: str | None) -> None:
         )
 
 
-def _take_no_change(connection: sqlite3.Connection, _: Any) -> None:
+def _take_no_change(connection: sqlite3.Connection, _: object) -> None:
     connection.execute("PRAGMA query_only=1")
 
 

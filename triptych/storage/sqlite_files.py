@@ -63,15 +63,15 @@ class FileInUse:
         event.listen(engine, "checkout", self._refuse_another)
         event.listen(engine, "close", self._forget)
 
-    def _note(self, _: Any, record: ConnectionPoolEntry) -> None:
+    def _note(self, _: object, record: ConnectionPoolEntry) -> None:
         self.identity = self.identity or _identity(self.path)
         self.logs[record] = _identity(self.log_file)
 
-    def _forget(self, _: Any, record: ConnectionPoolEntry) -> None:
+    def _forget(self, _: object, record: ConnectionPoolEntry) -> None:
         """SQLite deletes the write-ahead log with the last connection only."""
         self.logs.pop(record, None)
 
-    def _refuse_another(self, *_: Any) -> None:
+    def _refuse_another(self, *_: object) -> None:
         was_missing, self.is_missing = self.is_missing, self._is_another()
         if self.is_missing and not was_missing:
             log.error(MOVED)

@@ -66,7 +66,7 @@ def unreadable(connection: Connection) -> Iterator[str]:
                 yield f"{table.name}: {column.name} cannot be read."
 
 
-def _unreadable_in(connection: Connection, column: Column[Any]) -> Iterator[str]:
+def _unreadable_in(connection: Connection, column: Column[object]) -> Iterator[str]:
     table = column.table
     on_postgres = connection.dialect.name == "postgresql"
     as_stored = cast(column, Text) if on_postgres else type_coerce(column, NullType())
@@ -79,7 +79,7 @@ def _unreadable_in(connection: Connection, column: Column[Any]) -> Iterator[str]
             yield f"{table.name} {', '.join(map(str, key))}: {column.name} cannot be read."
 
 
-def _reader(connection: Connection, column: Column[Any]) -> Callable[[Any], Any]:
+def _reader(connection: Connection, column: Column[object]) -> Callable[[Any], object]:
     """Reads a stored value, or on PostgreSQL its text: its driver reads times and JSON, and would end the query."""
     kind = column.type.dialect_impl(connection.dialect)
     if connection.dialect.name == "postgresql" and not isinstance(kind, Enum):
@@ -88,6 +88,6 @@ def _reader(connection: Connection, column: Column[Any]) -> Callable[[Any], Any]
     return kind.result_processor(connection.dialect, None) or partial(_refuse_other_than, stored)
 
 
-def _refuse_other_than(stored: type, value: Any) -> None:
+def _refuse_other_than(stored: type, value: object) -> None:
     if not isinstance(value, stored):
         raise TypeError("SQLite stores values of each type in a column of any type")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 import pandas as pd
@@ -32,6 +33,7 @@ ABOUT_COLLECTION = (
 )
 WITH_VALUES = (EventKind.results_opened, EventKind.ratings_imported, EventKind.withdrew)
 UNSEEN = "before anybody had opened results in the app"
+_Event = tuple[int, str, datetime, str, str | None, dict[str, object] | None]  # the columns of `_history`
 NOT_LOGGED = " Exports, single ratings, and reports made by a command do not count as opening results."
 
 
@@ -98,16 +100,16 @@ def planned_of(session: Session, study: Study) -> Planned:
     )
 
 
-def _is_look(event: Row[Any]) -> bool:
+def _is_look(event: Row[*_Event]) -> bool:
     return bool(event.kind == EventKind.results_opened)
 
 
-def _look(event: Row[Any]) -> tuple[str, str]:
+def _look(event: Row[*_Event]) -> tuple[str, str]:
     return f"{event.at:%Y-%m-%d}", event.actor
 
 
 def _complete(
-    session: Session, history: list[Row[Any]], then: Mapping[int, dict[str, Any]], places: int
+    session: Session, history: list[Row[*_Event]], then: Mapping[int, dict[str, Any]], places: int
 ) -> frozenset[tuple[str, str]]:
     """Looks at which as many annotations were in as are planned now, since when the same annotators count.
 
@@ -121,7 +123,7 @@ def _complete(
     return frozenset(look for number, look in looks.items() if then.get(number, {}).get("annotations", -1) >= places)
 
 
-def _history(session: Session, study: Study) -> list[Row[Any]]:
+def _history(session: Session, study: Study) -> list[Row[*_Event]]:
     """Events about collection, in order; new: the values of those in WITH_VALUES."""
     events.write_pending(session)
     new = case((Event.kind.in_(WITH_VALUES), EventDetail.new)).label("new")
@@ -131,12 +133,12 @@ def _history(session: Session, study: Study) -> list[Row[Any]]:
     return list(session.execute(query))
 
 
-def _closed_at(history: list[Row[Any]]) -> int:
+def _closed_at(history: list[Row[*_Event]]) -> int:
     """The index of the last closing in the history: results opened afterwards were complete."""
     return max((place for place, event in enumerate(history) if event.kind == EventKind.study_closed), default=0)
 
 
-def _imports(session: Session, study: Study, history: Iterable[Row[Any]]) -> dict[int, dict[str, Any]]:
+def _imports(session: Session, study: Study, history: Iterable[Row[*_Event]]) -> dict[int, dict[str, Any]]:
     """Number of the event of an import → what it says of it, with the pseudonyms that people have now."""
     imports = {event.number: event.new or {} for event in history if event.kind == EventKind.ratings_imported}
     journey = arrivals.arrivals(session, study.id) if imports else []
@@ -146,7 +148,7 @@ def _imports(session: Session, study: Study, history: Iterable[Row[Any]]) -> dic
     }
 
 
-def _excluded(history: Iterable[Row[Any]], imports: Mapping[int, dict[str, Any]]) -> frozenset[str]:
+def _excluded(history: Iterable[Row[*_Event]], imports: Mapping[int, dict[str, Any]]) -> frozenset[str]:
     """Pseudonyms of those excluded at the end of the history; a membership holds the latest exclusion only."""
     excluded: set[str] = set()
     for event in history:

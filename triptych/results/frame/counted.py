@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from sqlalchemy import ColumnElement
 
 from triptych.results.frame.model import Counted, Frame
 from triptych.storage.models import FINISHED, RATED, AssignmentState, Kind, Membership, Person, Study
@@ -86,7 +86,7 @@ def _among(labels: pd.Series, chosen: Collection[str]) -> np.ndarray:
     return labels.cat.categories.isin(list(chosen))[labels.cat.codes] if len(labels) else np.zeros(0, dtype=bool)
 
 
-def people_counted(counted: Counted) -> Iterator[Any]:
+def people_counted(counted: Counted) -> Iterator[ColumnElement[bool]]:
     """Conditions on a person and their part in the study."""
     yield Person.kind.in_(counted.kinds)
     if not counted.with_excluded:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import TypeVarTuple
 
-from sqlalchemy import ColumnElement, Select, and_, select, true
+from sqlalchemy import ColumnElement, Row, Select, SQLColumnExpression, and_, select, true
 from sqlmodel import Session
 
+from triptych.formats.long_csv import Cell
 from triptych.formats.ratings_csv import OF_HIGHLIGHT
 from triptych.results.frame.highlights import highlights_of
 from triptych.results.frame.loading import membership_of
 from triptych.rubric.answers import count_words
-from triptych.storage.answers import ANSWER, select_answers
+from triptych.storage.answers import ANSWER, Answer, select_answers
 from triptych.storage.models import (
     RATED,
     Assignment,
@@ -32,8 +33,11 @@ from triptych.storage.models import (
 )
 from triptych.study.system_names import system_names
 
+Columns = TypeVarTuple("Columns")
+RatingRow = tuple[int, bool | None, int | None, *Answer]  # assignment, order_known, system
 
-def export_ratings(session: Session, study: Study, part: range | None = None) -> Iterator[tuple[Any, ...]]:
+
+def export_ratings(session: Session, study: Study, part: range | None = None) -> Iterator[tuple[Cell, ...]]:
     """Every stored rating of every purpose, as rows of the long CSV, in a stable order, streamed.
 
     part: limits the rows to the annotations with these numbers, see `annotations_after`. Data shared by all ratings of
@@ -48,7 +52,9 @@ def export_ratings(session: Session, study: Study, part: range | None = None) ->
         yield from _rows(study, names, annotation, answers)
 
 
-def _rows(study: Study, names: dict[int, str], work: Any, answers: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
+def _rows(
+    study: Study, names: dict[int, str], work: Row[*tuple[object, ...]], answers: Iterable[Row[*RatingRow]]
+) -> Iterator[tuple[Cell, ...]]:
     """The ratings of one annotation in the order of RATINGS_HEADER; names: blind code → printable name."""
     before = (study.slug, study.round, work.design_hash, work.pseudonym, work.kind, work.external_id)
     after = (
@@ -62,9 +68,10 @@ def _rows(study: Study, names: dict[int, str], work: Any, answers: Iterable[Any]
         work.excluded_reason,
     )
     for _, order_known, system, position, criterion, number, option, missing, reasons, text in answers:
+        name = None if system is None else names.get(system)
         place = position if order_known else None
         why = (";".join(reasons or ()), text or "", count_words(text or ""))
-        yield (*before, names.get(system), place, criterion, number, option, int(missing), *why, *after)
+        yield (*before, name, place, criterion, number, option, int(missing), *why, *after)
 
 
 def annotations_after(session: Session, study: Study, number: int, count: int) -> tuple[range, bool]:
@@ -78,17 +85,19 @@ def highlights_after(session: Session, study: Study, number: int, count: int) ->
     return _next_numbers(session, highlights_of(study, Highlight.id), Highlight.id, number, count)
 
 
-def _next_numbers(session: Session, query: Select[Any], column: Any, number: int, count: int) -> tuple[range, bool]:
+def _next_numbers(
+    session: Session, query: Select[int], column: SQLColumnExpression[int], number: int, count: int
+) -> tuple[range, bool]:
     following = session.scalars(query.where(column > number).order_by(column).limit(count + 1)).all()
     last = following[:count][-1] if following else number
     return range(number + 1, last + 1), len(following) > count
 
 
-def _among(column: Any, part: range | None) -> ColumnElement[bool]:
+def _among(column: SQLColumnExpression[int], part: range | None) -> ColumnElement[bool]:
     return true() if part is None else (column >= part.start) & (column < part.stop)
 
 
-def _work_of(study: Study) -> Select[Any]:
+def _work_of(study: Study) -> Select[*tuple[object, ...]]:
     """Every annotation of the study, in the order of their numbers."""
     original = select(Assignment.id, Item.external_id).join(Item, Item.id == Assignment.item_id).subquery()
     return (
@@ -116,7 +125,7 @@ def _work_of(study: Study) -> Select[Any]:
     )
 
 
-def _ratings_of(study: Study) -> Select[*tuple[Any, ...]]:
+def _ratings_of(study: Study) -> Select[*RatingRow]:
     """Every rating of the study with its system."""
     return (
         select_answers(Rating.assignment_id, Slot.order_known, System.blind_code, *ANSWER)
@@ -127,7 +136,7 @@ def _ratings_of(study: Study) -> Select[*tuple[Any, ...]]:
     )
 
 
-def export_highlights(session: Session, study: Study, part: range | None = None) -> Iterator[tuple[Any, ...]]:
+def export_highlights(session: Session, study: Study, part: range | None = None) -> Iterator[tuple[Cell, ...]]:
     """Every highlight of the main annotations, as rows of the highlights CSV, streamed; part: as `export_ratings`."""
     names = system_names(session, study)
     own = (getattr(Highlight, name) for name in ("position", *OF_HIGHLIGHT))
@@ -143,6 +152,6 @@ def export_highlights(session: Session, study: Study, part: range | None = None)
     )
 
 
-def _streamed(session: Session, statement: Select[Any]) -> Iterable[Any]:
+def _streamed(session: Session, statement: Select[*Columns]) -> Iterable[Row[*Columns]]:
     """Rows, streamed; read on the connection, because the ORM would double the time."""
     return session.connection().execute(statement.execution_options(yield_per=2000))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Select, and_, func, select
+from sqlalchemy import Select, SQLColumnExpression, and_, func, select
 from sqlmodel import Session
 
 from triptych.errors import NotFound
@@ -20,6 +20,7 @@ from triptych.rubric.model import HighlightLabel
 from triptych.storage.models import (
     RATED,
     Assignment,
+    Base,
     Candidate,
     Highlight,
     Item,
@@ -98,7 +99,7 @@ def highlight_counts(session: Session, study: Study, counted: Counted) -> dict[s
     return {item: count for item, count in session.execute(statement) if item in shown}
 
 
-def highlights_of(study: Study, *columns: Any) -> Select[Any]:
+def highlights_of(study: Study, *columns: SQLColumnExpression[object] | type[Base]) -> Select[*tuple[Any, ...]]:
     """Highlights of main annotations with their assignment, person and item, and the candidate if it is in one."""
     return (
         select(*columns)
@@ -160,13 +161,13 @@ def _context(
 
 def _passages(candidate: Candidate, titles: Mapping[str, str], spans: Spans, shown_as: Format) -> tuple[Passage, ...]:
     if candidate.turns:
-        turns = ((number, *turn) for number, turn in enumerate(candidate.turns))
+        turns = ((number, speaker, text) for number, (speaker, text) in enumerate(candidate.turns))
         return _spoken(turns, titles, candidate.id, spans, shown_as)
     return (Passage("", candidate.text or "", tuple(spans[candidate.id, None]), shown_as),)
 
 
 def _spoken(
-    turns: Iterable[Any], titles: Mapping[str, str], place: int | None, spans: Spans, shown_as: Format
+    turns: Iterable[tuple[int, str, str]], titles: Mapping[str, str], place: int | None, spans: Spans, shown_as: Format
 ) -> tuple[Passage, ...]:
     """Turns (position, speaker, text) of a candidate, or of the context if place is None."""
     return tuple(Passage(titles.get(who, who), text, tuple(spans[place, n]), shown_as) for n, who, text in turns)

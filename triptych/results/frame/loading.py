@@ -7,11 +7,11 @@ stops at the system's id. The tables contain the blind codes of systems; only `s
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import TypeVarTuple
 
 import numpy as np
 import pandas as pd
-from sqlalchemy import Integer, Select, and_, case, select, type_coerce
+from sqlalchemy import ColumnElement, Integer, Row, Select, and_, case, select, type_coerce
 from sqlmodel import Session
 
 from triptych.annotate.reservations import takes_places
@@ -59,6 +59,7 @@ PLACES = {"assignment": "int64", "position": "int64", "order_known": "bool", "sy
 AT_ONCE = 500  # rows; 700 new objects would trigger the garbage collector
 RATING = ["position", "system", "criterion", "value", "option", "missing", "reasons", "explanation"]
 LABELS = ("annotator", "kind", "item", "state", "criterion", "option", "reasons")
+Columns = TypeVarTuple("Columns")
 
 
 def load(
@@ -82,7 +83,7 @@ def load(
     return work, ratings[[*WORK, *RATING]]
 
 
-def _arrays(session: Session, statement: Select[*tuple[Any, ...]], kinds: dict[str, str]) -> dict[str, np.ndarray]:
+def _arrays(session: Session, statement: Select[*Columns], kinds: dict[str, str]) -> dict[str, np.ndarray]:
     """Columns of numbers, None as NaN, a few rows of the driver at a time.
 
     SQLAlchemy's own rows would take as long again to build, and numbers need no conversion.
@@ -109,7 +110,7 @@ def _placed(answers: dict[str, np.ndarray], places: dict[str, np.ndarray]) -> di
     }
 
 
-def _answered(answers: dict[str, np.ndarray], criteria: dict[str, CriterionRow]) -> dict[str, Any]:
+def _answered(answers: dict[str, np.ndarray], criteria: dict[str, CriterionRow]) -> dict[str, object]:
     """The columns for the criterion and the answer."""
     keys = {row.id: key for key, row in criteria.items()}
     options = {number: key for row in criteria.values() for key, number in row.options.items()}
@@ -121,7 +122,7 @@ def _answered(answers: dict[str, np.ndarray], criteria: dict[str, CriterionRow])
     }
 
 
-def _explained(answers: dict[str, np.ndarray], explained: Sequence[Any]) -> dict[str, Any]:
+def _explained(answers: dict[str, np.ndarray], explained: Sequence[Row[int, list[str], str]]) -> dict[str, object]:
     """Reasons and texts of all ratings; few ratings may have any."""
     at = pd.Index(answers["rating"]).get_indexer([row.rating_id for row in explained])
     texts = np.full(len(answers["rating"]), "", dtype=object)
@@ -144,13 +145,13 @@ def _labels(numbers: np.ndarray, names: dict[int, str]) -> pd.Categorical:
     return pd.Categorical.from_codes(code[at], pd.Index(keys, dtype="str"))
 
 
-def _stored_rows(session: Session, statement: Select[*tuple[Any, ...]]) -> Sequence[Any]:
+def _stored_rows(session: Session, statement: Select[*Columns]) -> Sequence[object]:
     """Rows from the driver, with times as text on SQLite; SQLAlchemy's own rows would take four times as long."""
     with session.connection().execute(statement) as result:
         return result.cursor.fetchall() if result.cursor else ()
 
 
-def _typed(rows: Sequence[Any]) -> pd.DataFrame:
+def _typed(rows: Sequence[object]) -> pd.DataFrame:
     """Work as a frame whose column types do not depend on the values, so that an empty frame has the same types."""
     labels = [name for name in WORK if name in LABELS]
     kinds = {"assignment": "int64", "excluded": "bool", PLACED: "bool", "active_seconds": "float64"}
@@ -159,11 +160,11 @@ def _typed(rows: Sequence[Any]) -> pd.DataFrame:
     return work.astype(dict.fromkeys(labels, "category")).assign(**times)
 
 
-def _limited(statement: Select[*tuple[Any, ...]], only: Collection[int] | None) -> Select[*tuple[Any, ...]]:
+def _limited(statement: Select[*Columns], only: Collection[int] | None) -> Select[*Columns]:
     return statement if only is None else statement.where(Assignment.id.in_(only))
 
 
-def membership_of() -> Any:
+def membership_of() -> ColumnElement[bool]:
     """The annotator's part in the assignment's study."""
     return and_(
         Membership.study_id == Assignment.study_id,
@@ -172,7 +173,7 @@ def membership_of() -> Any:
     )
 
 
-def _work_of(study: Study, purpose: Purpose) -> Select[*tuple[Any, ...]]:
+def _work_of(study: Study, purpose: Purpose) -> Select[*tuple[object, ...]]:
     return (
         select(
             Assignment.id,
@@ -197,14 +198,14 @@ def _work_of(study: Study, purpose: Purpose) -> Select[*tuple[Any, ...]]:
     )
 
 
-def _answers_of(*rated: Any) -> Select[*tuple[Any, ...]]:
+def _answers_of(*rated: ColumnElement[bool]) -> Select[int, int, int | None, int, float | None, int | None, int]:
     """Answers as stored, with row numbers instead of labels, which would take five times as long."""
     columns = (Rating.id, Rating.assignment_id, Rating.position, Rating.criterion_id, Rating.number, Rating.option_id)
     missing = type_coerce(Rating.missing, Integer)
     return select(*columns, missing).join(Assignment, Assignment.id == Rating.assignment_id).where(*rated)
 
 
-def _places_of(*rated: Any) -> Select[*tuple[Any, ...]]:
+def _places_of(*rated: ColumnElement[bool]) -> Select[int, int, int, int]:
     """Which system was shown where."""
     return (
         select(Slot.assignment_id, Slot.position, type_coerce(Slot.order_known, Integer), System.blind_code)
@@ -215,7 +216,7 @@ def _places_of(*rated: Any) -> Select[*tuple[Any, ...]]:
     )
 
 
-def _explained_of(*rated: Any) -> Select[*tuple[Any, ...]]:
+def _explained_of(*rated: ColumnElement[bool]) -> Select[int, list[str], str]:
     return (
         select(Explanation.rating_id, Explanation.reasons, Explanation.text)
         .join(Rating, Rating.id == Explanation.rating_id)
