@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from time import monotonic
 
-from sqlalchemy import ColumnElement, Engine, StaticPool, create_engine, func, insert, select, update
+from sqlalchemy import Engine, StaticPool, create_engine, func, insert, select, update
 from sqlmodel import Session
 
 from triptych import clock
@@ -33,19 +33,15 @@ from triptych.storage.models import (
     Item,
     Kind,
     Membership,
-    Option,
     Person,
     PlannedItem,
     Purpose,
-    Reference,
-    RubricText,
     Slot,
-    StoredCriterion,
     Study,
     StudyState,
     System,
-    Turn,
 )
+from triptych.storage.rows import DESIGN, of_study, within
 from triptych.study import lifecycle, pairing
 from triptych.study.persons import Who
 from triptych.study.settings import Consent, EntryRules, changed, settings_of, stored
@@ -133,20 +129,12 @@ def _items(session: Session, study: Study, recipe: Recipe) -> list[int]:
 def _copy(session: Session, study: Study, main: Sequence[int], engine: Engine) -> None:
     """Copy the study's design without people into an empty database, row by row."""
     items = select(Item.id).where(Item.study_id == study.id, (Item.purpose != Purpose.main) | Item.id.in_(main))
-    criteria = select(StoredCriterion.id).where(StoredCriterion.study_id == study.id)
-    parts: list[tuple[type[Base], ColumnElement[bool]]] = [
-        (RubricText, RubricText.id == study.rubric_id),
-        (Study, Study.id == study.id),
-        *((table, table.study_id == study.id) for table in (StoredCriterion, System)),
-        (Option, Option.criterion_id.in_(criteria)),
-        (Item, Item.id.in_(items)),
-        *((table, table.item_id.in_(items)) for table in (Turn, Candidate, Reference, PlannedItem)),
-    ]
-    source = session.connection()
+    run = {Item.__table__: Item.id.in_(items), PlannedItem.__table__: PlannedItem.item_id.in_(items)}
+    source, roots = session.connection(), of_study(study.id) | run
     with engine.begin() as target:
-        for model, condition in parts:
-            table = model.__table__
-            rows = source.execute(select(table).where(condition).order_by(table.c.id)).mappings().all()
+        for table in DESIGN:
+            query = select(table).where(within(table, roots)).order_by(table.c.id)
+            rows = source.execute(query).mappings().all()
             if rows:
                 target.execute(insert(table), [dict(row) for row in rows])
 
