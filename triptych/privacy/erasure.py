@@ -40,6 +40,7 @@ from triptych.storage.models import (
     Snapshot,
     Study,
 )
+from triptych.storage.sqlite_files import COMPANIONS, identity
 from triptych.storage.wiping import Wiped
 from triptych.study import annotator_groups, lifecycle
 from triptych.study.persons import Certainty, Who
@@ -197,22 +198,14 @@ def _files_holding(home: Path, slug: str, left: Mapping[str, Event], here: _Peop
     # the database may be in another folder, with copies that were made before updates next to it
     files = {*home.glob("*"), *home.glob("backups/**/*"), *in_use.parent.glob(f"{escape(in_use.stem)}-before-*.db*")}
     # closing one of these, even by another name, ends all of SQLite's locks in this process
-    own = {_identity(in_use.with_name(f"{in_use.name}{ending}")) for ending in ("", *sqlite_files.COMPANIONS)}
-    copied = (path for path in files if path.is_file() and _identity(path) not in own)
+    own = {identity(in_use.with_name(f"{in_use.name}{ending}")) for ending in ("", *COMPANIONS)}
+    copied = (path for path in files if path.is_file() and identity(path) not in own)
     for path in sorted(path for path in copied if _is_database(path) or _is_unreadable(path) or _is_archive(path)):
         backup = _backup(path)
         before = [pseudonym for pseudonym, event in left.items() if backup.precedes(slug, event)]
         holds = tuple(_held(path, left, before, here))
         if holds:
             yield Copy(path.name, backup.made_at, holds, str(path), path=path)
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    """What all names of a file share; None if there is none."""
-    with suppress(OSError):
-        stat = path.stat()
-        return stat.st_dev, stat.st_ino
-    return None
 
 
 def _backup(path: Path) -> _BackupFacts:

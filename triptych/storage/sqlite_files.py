@@ -64,8 +64,8 @@ class FileInUse:
         event.listen(engine, "close", self._forget)
 
     def _note(self, _: object, record: ConnectionPoolEntry) -> None:
-        self.identity = self.identity or _identity(self.path)
-        self.logs[record] = _identity(self.log_file)
+        self.identity = self.identity or identity(self.path)
+        self.logs[record] = identity(self.log_file)
 
     def _forget(self, _: object, record: ConnectionPoolEntry) -> None:
         """SQLite deletes the write-ahead log with the last connection only."""
@@ -79,13 +79,14 @@ class FileInUse:
             raise DatabaseUnavailable(UNREACHABLE)
 
     def _is_another(self) -> bool:
-        if self.identity is not None and _identity(self.path) != self.identity:
+        if self.identity is not None and identity(self.path) != self.identity:
             return True
         logs = {*self.logs.copy().values()} - {None}
-        return bool(logs) and logs != {_identity(self.log_file)}
+        return bool(logs) and logs != {identity(self.log_file)}
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def identity(path: Path) -> tuple[int, int] | None:
+    """What all names of a file share: its device and number there; None if there is no file."""
     try:
         entry = path.stat()
     except OSError:
