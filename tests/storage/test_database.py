@@ -42,16 +42,6 @@ def test_a_folder_that_no_address_can_name_is_refused():
         settings.sqlite_url(Path("/x/a\udcff/triptych.db"))
 
 
-def test_an_old_sqlite_is_noted_once(sqlite_engine, caplog, monkeypatch):
-    monkeypatch.setattr(database, "SAFE_SQLITE", (99,))
-    database._note_version.cache_clear()
-    with caplog.at_level("INFO", "triptych"):
-        for _ in range(2):
-            database.open_engine(str(sqlite_engine.url)).dispose()
-
-    assert caplog.text.count("writers take turns") == 1
-
-
 def test_a_write_that_raises_changes_nothing(engine):
     with pytest.raises(RuntimeError), writing(engine) as session:
         session.add(Person(pseudonym="A-1", created_at=clock.now()))

@@ -153,7 +153,6 @@ def open_engine(url: str) -> Engine:
     logs = [path.with_name(f"{path.name}-{kind}") for kind in ("wal", "journal")]
     for used in filter(Path.exists, [path.parent, path, *logs]):
         host.refuse_foreign(used)
-    _note_version()
     engine = create_engine(
         url,
         pool_size=20,
@@ -167,13 +166,6 @@ def open_engine(url: str) -> Engine:
     # an event listener on the engine would make SQLAlchemy look for listeners at every statement
     setattr(engine.dialect, "do_begin", _begin)  # noqa: B010 (a method, to the type checker)
     return engine
-
-
-@lru_cache(maxsize=1)
-def _note_version() -> None:
-    """Logs, once per process, that writers take turns because of an old SQLite."""
-    if sqlite3.sqlite_version_info < SAFE_SQLITE:
-        log.info("SQLite %s is older than 3.51.3, so writers take turns.", sqlite3.sqlite_version)
 
 
 def _prefer_indexes(connection: Any, _: object) -> None:
