@@ -24,8 +24,7 @@ from triptych.annotate.reservations import Assigned, own_assignments
 from triptych.languages import language
 from triptych.languages.language import _
 from triptych.rubric.answers import LETTERS, complete_in_turn, parse_answers
-from triptych.rubric.model import Criterion, RatedItem, Rubric
-from triptych.rubric.scales import Choice, Likert
+from triptych.rubric.model import RatedItem, Rubric
 from triptych.storage.models import BEFORE_WORK, SEEN, WORK, Assignment, Candidate, Item, Purpose, Slot, Study, Turn
 from triptych.study.persons import Who
 from triptych.study.settings import Formats, settings_of
@@ -38,6 +37,18 @@ PROGRESS = {Purpose.training: progress.of_training, Purpose.entry_test: progress
 SEEN_AS_IT_IS = {
     *("title", "summary", "instructions", "language", "judged", "content_note", "guidelines", "explanation"),
     *("highlights", "skip", "ignore_item", "set_aside_response"),
+}
+
+
+# the parts of a criterion that are not sent
+TAGS = {"ask": {"reasons": {"__all__": {"tag"}}}}
+HIDDEN_OF_CRITERION: dict[str, Any] = {
+    "rounds": True,
+    "scale": {
+        "level": True,
+        "points": {"__all__": TAGS},
+        "options": {"__all__": {**TAGS, "missing": True, "positive": True}},
+    },
 }
 
 
@@ -346,7 +357,7 @@ def _own_words(study: Study) -> list[dict[str, str]]:
 
 def seen_rubric(rubric: Rubric, study_round: str, presentation: str) -> dict[str, Any]:
     """The parts of a rubric that annotators see; reasons lose their tags, training and test stay behind."""
-    criteria = [_criterion(criterion) for criterion in rubric.asked(study_round)]
+    criteria = [criterion.model_dump(exclude=HIDDEN_OF_CRITERION) for criterion in rubric.asked(study_round)]
     example = rubric.worked_example and rated_example(rubric, study_round, rubric.worked_example)
     as_it_is = rubric.model_dump(include=SEEN_AS_IT_IS)
     # from the untranslated parts only what is shown: the others contain the reasons of the entry test
@@ -361,27 +372,6 @@ def _texts_in(part: object) -> Iterator[str]:
     elif isinstance(part, dict | list | tuple):
         for each in part.values() if isinstance(part, dict) else part:
             yield from _texts_in(each)
-
-
-def _criterion(criterion: Criterion) -> dict[str, Any]:
-    seen = criterion.model_dump(exclude={"rounds", "scale"})
-    scale = criterion.scale.model_dump(exclude={"level"})
-    if isinstance(criterion.scale, Likert):
-        scale["points"] = [_without_tags(point) for point in scale["points"]]
-    if isinstance(criterion.scale, Choice):
-        hidden = {"missing", "positive"}
-        scale["options"] = [
-            {name: value for name, value in _without_tags(option).items() if name not in hidden}
-            for option in scale["options"]
-        ]
-    return {**seen, "scale": scale}
-
-
-def _without_tags(answer: dict[str, Any]) -> dict[str, Any]:
-    if answer["ask"] is None:
-        return answer
-    reasons = [{"key": reason["key"], "text": reason["text"]} for reason in answer["ask"]["reasons"]]
-    return {**answer, "ask": {**answer["ask"], "reasons": reasons}}
 
 
 def seen_item(session: Session, rubric: Rubric, study_round: str, assignment: Assigned | Assignment) -> SeenItem:
