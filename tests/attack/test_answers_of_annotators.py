@@ -280,3 +280,22 @@ def test_expired_items_are_not_answered_beyond_the_limit(sqlite_engine, move_clo
             submit(session, ann, submission(assigned(session, study, ann), f"submission-{number}"))
         with pytest.raises(StudyNotOpen, match="no further items"):
             submit(session, ann, submission(first, "one more of them"))
+
+
+def test_a_begun_item_is_not_resumed_beyond_the_limit(sqlite_engine, move_clock):
+    """Somebody who had finished got the item back as soon as another annotator's reservation of it had ended."""
+    with writing(sqlite_engine) as session:
+        lead = add_person(session, "lead", Role.lead)
+        plan = lifecycle.StudyPlan(title="S", items_per_annotator=1, raters_per_item=1)
+        study = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(2), lead.pseudonym)
+        lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
+        ann, ben = (join(session, study, add_person(session, name)) for name in ("ann", "ben"))
+        first = assigned(session, study, ann)
+        begun = {"assignment": first.token, "version": 1, "pen": PEN, "seq": 1, "base": 0, "draft": full_answers()}
+        drafts.save_draft(session, ann, DraftMessage(**begun))
+        move_clock(hours=1)
+        assert assigned(session, study, ben).item_id == first.item_id
+        submit(session, ann, submission(assigned(session, study, ann)))
+        assert current(session, study, ann) is NoItem.finished
+        move_clock(hours=1)
+        assert current(session, study, ann) is NoItem.finished

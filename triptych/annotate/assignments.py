@@ -132,14 +132,15 @@ def _reserve_next(
     adjudication = next((own for own in expired if own.purpose == Purpose.adjudication), None)
     if adjudication is not None:
         return reservations.extend(session, study, adjudication)
+    has_reached_limit = _has_reached_limit(session, study, who)
     begun = next((own for own in expired if own.purpose == Purpose.main and own.draft_seq > 0), None)
-    if begun is not None and reservations.take_place(session, begun.item_id):
+    if begun is not None and not has_reached_limit and reservations.take_place(session, begun.item_id):
         return reservations.extend(session, study, begun)
     check = _next_check(session, study, who, membership)
     if check is not None:
         columns = {"repeat_of": check.repeat_of} if check.repeat_of else {}
         return reservations.reserve(session, study, who, check.item, check.purpose, expired, **columns)
-    if _has_reached_limit(session, study, who):
+    if has_reached_limit:
         return NoItem.finished
     item_id = reservations.take_next(session, study, who, planned=membership.has_plan)
     if item_id is not None:
