@@ -371,6 +371,22 @@ def test_gold_items_are_passed_by_the_percentage(make_on_both):
     assert desk.lay(session, study, who).view.progress.done == 0
 
 
+def test_a_gold_item_retired_during_a_test_counts_for_nobody(make):
+    session, study, who = make(gold=2, entry=EntryRules(kind="gold", gold_items=2, attempts=1, pass_percent=100))
+    entry_test.start(session, study, who)
+    work = assigned(session, study, who)
+    wrong = session.get_one(Item, work.item_id).external_id
+    annotations.submit(session, who, submission(work, answers=full_answers(fluency=1)))
+
+    design.amend(session, study, design.Parts(retire=(wrong,)), "Its reference is wrong.", "P-lead")
+    rate_gold(session, study, who, fluency=3)
+
+    assert at(session, study, who) == Stage.passed
+    ended = outcome(session, study, who)
+    assert (ended.right, ended.asked, len(ended.answers)) == (6, 6, 6)
+    assert verify.verify(session, study).holds
+
+
 def test_another_attempt_has_new_gold_items_and_decides(make):
     session, study, who = make(gold=4, entry=GOLD)
     entry_test.start(session, study, who)

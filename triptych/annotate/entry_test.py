@@ -389,14 +389,18 @@ def next_gold(session: Session, study: Study, who: Who, membership: AnnotatorMem
     to_do = [item for item in _gold_of(session, study, test, attempt.number) if item not in done]
     if to_do:
         return to_do[0]
-    right = sum(comparison.verdict != "different" for comparison in checks.compared(session, rated))
-    _end(session, study, who, attempt, min(right, attempt.asked))
+    comparisons = checks.compared(session, rated)
+    attempt.asked = len(comparisons)  # fewer than at its start if a lead retired one of the items meanwhile
+    _end(session, study, who, attempt, sum(comparison.verdict != "different" for comparison in comparisons))
     return None
 
 
 def _rated(study: Study, membership: AnnotatorMembership, attempt: EntryAttempt) -> ColumnElement[bool]:
-    """Condition on Assignment: finished gold items of this attempt, which must be the person's last."""
+    """Condition on Assignment: finished gold items of this attempt, which must be the person's last, but no retired
+    ones, whose references may be wrong.
+    """
     person = select(Membership.person_id).where(Membership.id == membership.id).scalar_subquery()
+    retired = select(Item.id).where(Item.study_id == study.id, Item.retired)
     return (
         (Assignment.study_id == study.id)
         & (Assignment.person_id == person)
@@ -404,6 +408,7 @@ def _rated(study: Study, membership: AnnotatorMembership, attempt: EntryAttempt)
         & (Assignment.reserved_at >= attempt.started_at)
         & Assignment.submitted_at.is_not(None)
         & (Assignment.state != AssignmentState.withdrawn)
+        & Assignment.item_id.not_in(retired)
     )
 
 
