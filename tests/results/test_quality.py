@@ -71,6 +71,20 @@ def test_two_failed_attention_checks_ask_for_a_review(sqlite_engine, make_study)
         assert [*result.flags] == ["2 of 3 attention checks failed."]
 
 
+def test_retired_checks_flag_nobody(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, _, (who, _) = make_study(session)
+        for n in range(2):
+            item = add_check(session, study, Purpose.attention, n)
+            rate(session, study, who, item, Purpose.attention, (1, 1, 1))
+        assert standing_of(session, study, who).attention_failed == 2
+
+        design.amend(session, study, design.Parts(retire=(item.external_id,)), "A wrong instruction.", "P-lead")
+
+        result = standing_of(session, study, who)
+        assert (result.attention, result.attention_failed, [*result.flags]) == (1, 1, [])
+
+
 def test_two_skipped_checks_ask_for_a_review(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, _, (evasive, once) = make_study(session)

@@ -30,6 +30,7 @@ from triptych.storage.models import (
     SEEN,
     Assignment,
     EntryAttempt,
+    Item,
     Membership,
     Person,
     Purpose,
@@ -144,8 +145,13 @@ def standings_counted(session: Session, study: Study, analysis: StudyAnalysis) -
 
 
 def _checked(session: Session, study: Study) -> tuple[Counter[tuple[int, str]], Counter[tuple[int, str]], Counter[int]]:
-    """(person, purpose) → checks shown, and checks answered as agreed; person → checks skipped or ignored."""
+    """(person, purpose) → checks shown, and checks answered as agreed; person → checks skipped or ignored.
+
+    Retired ones count for nobody, since a wrong reference is what they are retired for.
+    """
+    retired = select(Item.id).where(Item.study_id == study.id, Item.retired)
     done = (Assignment.study_id == study.id) & Assignment.purpose.in_(CHECK_PURPOSES) & Assignment.state.in_(SEEN)
+    done &= Assignment.item_id.not_in(retired)
     as_agreed: dict[int, list[bool]] = defaultdict(list)
     for comparison in compared(session, done & Assignment.state.in_(RATED)):
         as_agreed[comparison.assignment_id].append(comparison.verdict != "different")
