@@ -173,7 +173,4 @@ def _difference(contrast: Contrast) -> str:
     if isinstance(contrast.difference, Undefined):
         return contrast.difference.reason
     interval = contrast.difference.headline
-    ends = ""
-    if interval.low is not None and interval.high is not None:
-        ends = f" ({signed(interval.low, contrast.share)} to {signed(interval.high, contrast.share)})"
-    return f"{signed(interval.mean, contrast.share)}{ends}"
+    return signed(interval.mean, contrast.share) + interval.limits(lambda limit: signed(limit, contrast.share))

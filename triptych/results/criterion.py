@@ -242,10 +242,7 @@ def spoken_number(number: float, share: bool) -> str:
 
 def spoken(interval: Interval, share: bool) -> str:
     """A mean with its interval, or without one where there is none."""
-    mean = spoken_number(interval.mean, share)
-    if interval.low is None or interval.high is None:
-        return mean
-    return f"{mean} ({spoken_number(interval.low, share)} to {spoken_number(interval.high, share)})"
+    return spoken_number(interval.mean, share) + interval.limits(lambda limit: spoken_number(limit, share))
 
 
 def interval_note(*results: CriterionResult) -> str:

@@ -119,9 +119,7 @@ def _group_sentence(analysis: StudyAnalysis, of: GroupDifference) -> str:
         if not isinstance(each.difference, Undefined)
     ]
     interval = of.difference.headline
-    limits = ""
-    if interval.low is not None and interval.high is not None:
-        limits = f" ({_signed(of, interval.low)} to {_signed(of, interval.high)})"
+    limits = interval.limits(lambda limit: _signed(of, limit))
     return (
         f"{of.group} and {of.other} differ on {analysis.name(of.system)} minus {analysis.name(of.baseline)}: "
         f"{' against '.join(inside)}, apart by {_signed(of, interval.mean)}{limits}{_sure(of.p_holm)}."

@@ -8,7 +8,7 @@ annotators on. See clustered and degrees_of_freedom; docs/validation.md shows th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -41,6 +41,10 @@ class Interval:
     n: int
     items: int
     annotators: int
+
+    def limits(self, write: Callable[[float], str]) -> str:
+        """Both limits behind the mean, as in " (0.20 to 0.61)"; empty where there are none."""
+        return "" if self.low is None or self.high is None else f" ({write(self.low)} to {write(self.high)})"
 
 
 @dataclass(frozen=True)
