@@ -73,8 +73,7 @@ def entrance(who: Who | None) -> tuple[str, str] | None:
         return "everyone/personal_link.py", _("Personal link")
     if "setup" in st.query_params and who is None:
         return "everyone/setup.py", "Set up"
-    with state.reading() as session:
-        comes_from_panel = panels.panel_study(session, st.query_params.to_dict())
+    comes_from_panel = state.read(panels.panel_study, st.query_params.to_dict())
     if comes_from_panel:
         return "everyone/panel.py", _("Welcome")
     return None

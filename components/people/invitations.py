@@ -75,8 +75,7 @@ def _listed(study: Study) -> tuple[Guest, ...]:
 def _read(study: Study, data: bytes) -> GuestList | None:
     """The people on a list, with its problems drawn by row; None after a message about a file that is not text."""
     try:
-        with state.reading() as session:
-            guest_list = invitations.read_list(session, study, data)
+        guest_list = state.read(invitations.read_list, study, data)
     except ImportRefused as refusal:
         state.say(str(refusal))
         return None

@@ -54,8 +54,7 @@ def item(analysis: StudyAnalysis, study: Study, chosen: str | None, where: str) 
     """The selected item as its annotators saw it, with all highlights. `where` names the table."""
     if chosen is None:
         return
-    with state.reading() as session:
-        highlighted = highlights_of_item(session, study, chosen, analysis.scope)
+    highlighted = state.read(highlights_of_item, study, chosen, analysis.scope)
     marked_item(highlighted, key=f"marked-{where}-{study.slug}-{chosen}")
     ratings_link(f"Ratings of {chosen}", Filters(item=chosen), analysis, study.slug)
     if highlighted.unaligned:

@@ -45,6 +45,5 @@ def study_tools(board: Board, who: Who) -> None:
 
 def _named(study: Study, who: Who) -> str:
     """A sentence about the blind copies of the study, whose systems become known with its own."""
-    with state.reading() as session:
-        titles = [f"“{copy.title}”" for copy in copies.blind_copies(session, study, who)]
+    titles = [f"“{copy.title}”" for copy in state.read(copies.blind_copies, study, who)]
     return f" {BLIND_COPIES.format(titles=', '.join(titles))}" if titles else ""

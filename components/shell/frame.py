@@ -77,8 +77,7 @@ def _place(name: str, screens: Sequence[places.Screen], is_current: bool, line: 
 
 def _studies(who: Who, may_have_none: bool) -> Sequence[Study]:
     """The lead's studies. If the address must name a study and does not, redirects to the only study or to the list."""
-    with state.reading() as session:
-        studies = lifecycle.for_lead(session, who)
+    studies = state.read(lifecycle.for_lead, who)
     if not may_have_none and "study" not in st.query_params:
         if len(studies) != 1:
             st.switch_page(STUDIES)
@@ -95,8 +94,7 @@ def _study(studies: Sequence[Study]) -> StudyLine | None:
     chosen = choose("Study", titles, f"study-{requested}", requested, label_visibility="collapsed", width=320)
     if chosen != requested:
         st.query_params.from_dict({"study": chosen})
-    with state.reading() as session:
-        line = lifecycle.line_of(session, next(study for study in studies if study.slug == chosen))
+    line = state.read(lifecycle.line_of, next(study for study in studies if study.slug == chosen))
     st.text(facts_of(line), width="content")
     return line
 

@@ -57,8 +57,7 @@ def drawing(name: str) -> Iterator[None]:
 
 def number_now(study: Study) -> int:
     """The number of the study's last event."""
-    with state.reading() as session:
-        return events.last_number(session, study.id)
+    return state.read(events.last_number, study.id)
 
 
 def follow(version: Callable[[], int], seen: int) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from math import inf
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import streamlit as st
 from sqlalchemy import Engine
@@ -46,6 +46,7 @@ SHORTCODE = re.compile(r":(?=[\w+\-/]+:)")
 AUTOLINK = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=[\w.+\-])(?=@)", re.IGNORECASE)
 UNREAD = message("Your last click did nothing, because the page had changed. Look at it before you click again.")
 _identified = threading.local()
+P = ParamSpec("P")
 T = TypeVar("T")
 FOR_OTHERS = {
     "annotator": message("This page is for annotators. Your own pages are in the bar above."),
@@ -123,8 +124,7 @@ def identify() -> Who | None:
             will_run_by_itself()
     who = _identified.who = current_person()
     if who is not None and not take(RAN_BY_ITSELF):
-        with reading() as session:
-            end = logins.later_end(session, who)
+        end = read(logins.later_end, who)
         if end:
             with writing() as session:
                 logins.prolong(session, who, end)
@@ -374,11 +374,16 @@ def run_command(
     return result
 
 
+def read(query: Callable[Concatenate[Session, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """What a function that only reads returns, in a session of its own. Raises what it raises."""
+    with reading() as session:
+        return query(session, *args, **kwargs)
+
+
 def run_query(query: Callable[..., T], *args: Any) -> T | None:
     """As `run_command`, for a function that only reads: slow work does not block writers."""
     try:
-        with reading() as session:
-            return query(session, *args)
+        return read(query, *args)
     except TriptychError as refusal:
         _say_later("error", str(refusal))
         return None
@@ -420,8 +425,7 @@ def _unless_too_often(command: Callable[[], T]) -> T | None:
 
 def passcode_is_fresh(who: Who) -> bool:
     """Whether the lead typed their passcode in the last 15 minutes, when signing in or in this tab."""
-    with reading() as session:
-        return logins.passcode_is_fresh(session, who, recall(PASSCODE_TYPED_AT))
+    return read(logins.passcode_is_fresh, who, recall(PASSCODE_TYPED_AT))
 
 
 def certainty(who: Who, passcode: str) -> Certainty | None:

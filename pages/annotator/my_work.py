@@ -61,8 +61,7 @@ chosen = state.take("go")
 if chosen:
     st.switch_page(ANNOTATE, query_params={"study": chosen})
 if linked := st.query_params.get("study"):  # a link to a study opens its next step
-    with state.reading() as session:
-        joined = {study.slug for study in lifecycle.for_annotator(session, who.person_id)}
+    joined = {study.slug for study in state.read(lifecycle.for_annotator, who.person_id)}
     if linked in joined:
         st.switch_page(ANNOTATE, query_params={"study": linked})
 st.title(_("My work"), anchor=False)

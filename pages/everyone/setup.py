@@ -14,8 +14,7 @@ from triptych.people.passcodes import SHORTEST
 
 secret = st.query_params["setup"]
 try:
-    with state.reading() as session:
-        accounts.check_setup_ticket(session, secret)
+    state.read(accounts.check_setup_ticket, secret)
 except NotAllowed as refusal:
     with column("Set up Triptych"):
         state.say(str(refusal), "warning")

@@ -57,8 +57,7 @@ def assignment(sheet: SettingsSheet, rubric: Rubric) -> None:
     if setup_fields.panel(sheet):
         change(Parts(new_codes=True))
     st.header("A plan of who rates what", anchor=False)
-    with state.reading() as session:
-        stored = pairing.lines_of(session, study)
+    stored = state.read(pairing.lines_of, study)
     lines = plan_form(study, stored)
     if lines is not None:
         state.run_command(plans.store, study, lines, who.pseudonym, sheet.reason, done=SAVED_MESSAGE)
@@ -66,8 +65,7 @@ def assignment(sheet: SettingsSheet, rubric: Rubric) -> None:
 
 
 def checks(sheet: SettingsSheet, rubric: Rubric) -> None:
-    with state.reading() as session:
-        counts = design.check_items(session, study)
+    counts = state.read(design.check_items, study)
     setup_fields.check_rules(sheet, **counts)
 
 

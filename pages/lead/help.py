@@ -10,8 +10,7 @@ from triptych.study import lifecycle
 
 who = state.require("lead")
 st.title("Help", anchor=False)
-with state.reading() as session:
-    tour_link(lifecycle.for_lead(session, who))
+tour_link(state.read(lifecycle.for_lead, who))
 requested = st.query_params.to_dict()
 left, right = st.columns(2)
 names = {name: title for name, (_, title) in guides.GUIDES.items()}

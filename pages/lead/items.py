@@ -96,8 +96,7 @@ with right:
     if chosen:
         item, items = chosen
         second_look.walk(item, items)
-        with state.reading() as session:
-            look = item_review.look(session, study, frame, item, scope)
+        look = state.read(item_review.look, study, frame, item, scope)
         second_look.draw_look(look, slug)
         if not frame.work.empty:
             decide(look, second_look.neighbours(items, item)[1])

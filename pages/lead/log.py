@@ -16,17 +16,14 @@ CHECK_HINT = "Replays the log and compares it with every stored row."
 
 def event_section() -> None:
     """The log, filtered and paged."""
-    with state.reading() as session:
-        kinds, people = events.occurring(session, study)
+    kinds, people = state.read(events.occurring, study)
     filters = log_table.choose_filters(kinds, people, slug)
-    with state.reading() as session:
-        _, count = events.listed(session, study, filters, count=0)
+    _, count = state.read(events.listed, study, filters, count=0)
     if not count:
         st.info("No event matches these filters. Clear one of them to see more.")
         return
     start = log_table.choose_page(count, slug)
-    with state.reading() as session:
-        page_entries, _ = events.listed(session, study, filters, start, log_table.PAGE_ROWS)
+    page_entries, _ = state.read(events.listed, study, filters, start, log_table.PAGE_ROWS)
     st.text(
         f"{counted(count, 'event')}{' with these filters' if filters != events.EventFilters() else ''}, newest first."
     )

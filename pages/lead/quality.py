@@ -82,8 +82,7 @@ with chosen_study(who) as (session, study):
     names, twice = system_names(session, study), twice_rated(session, study, frame)
 analysis = analyse(frame, Counted(kinds), names)
 everybody = analyse(frame, Counted(kinds, with_excluded=True), names)
-with state.reading() as session:
-    lines = lines_of(session, study, analysis, everybody, twice)
+lines = state.read(lines_of, study, analysis, everybody, twice)
 if frame.ratings.empty:
     no_rating_yet(study)
 annotators.annotators(lines)

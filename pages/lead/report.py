@@ -31,8 +31,7 @@ BLIND = (
 
 def make(who: Who, study: Study, scope: Counted) -> None:
     """Build and store a report while others keep writing; this counts as viewing the results."""
-    with state.reading() as session:
-        frame = frame_of(session, study)
+    frame = state.read(frame_of, study)
     log_look(study, frame, who.pseudonym)
     bar = st.progress(0.0, "Making the report …")
 

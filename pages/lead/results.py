@@ -25,14 +25,12 @@ from triptych.storage.models import Study
 
 
 def texts_of(study: Study) -> texts.Texts:
-    with state.reading() as session:
-        return texts.texts_of(session, study)
+    return state.read(texts.texts_of, study)
 
 
 def compared(analysis: StudyAnalysis, board: Board) -> None:
     comparisons.every_criterion(analysis, board.study.slug)
-    with state.reading() as session:
-        finals = adjudication.final_values(session, board.study)
+    finals = state.read(adjudication.final_values, board.study)
     comparisons.both_versions(analysis, adjudication.both_versions(analysis, finals), adjudication.decided_ones(finals))
 
 
@@ -82,14 +80,12 @@ who = state.require("lead")
 with chosen_study(who) as (_, study):
     slug, kinds = study.slug, kinds_by_default(study)
 with live.drawing(slug):
-    with state.reading() as session:
-        frame = frame_of(session, study)
+    frame = state.read(frame_of, study)
     if not frame.ratings.empty:
         log_look(study, frame, who.pseudonym)
     with (tools := st.container(key="tools", horizontal=True, vertical_alignment="center")):
         scope = choose_scope(frame, kinds, slug)
-        with state.reading() as session:
-            board = read_board(session, study, scope)
+        board = state.read(read_board, study, scope)
         study_tools(board, who)
     scope_notes(board.frame, scope, kinds)
     step = next_step(board.study, board.overview)

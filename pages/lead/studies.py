@@ -49,8 +49,7 @@ def remove_demo() -> None:
 
 
 who = state.require("lead")
-with state.reading() as session:
-    lines = lifecycle.lines_for_lead(session, who)
+lines = state.read(lifecycle.lines_for_lead, who)
 own = [line for line in lines if not line.study.demo]
 shown_off = [line for line in lines if line.study.demo]
 

@@ -30,8 +30,7 @@ def stored(receipt: Stored) -> str:
 
 def make(study: Study) -> None:
     """The form for a new workbook, for an annotator of the study or for a new one."""
-    with state.reading() as session:
-        pseudonyms = workbooks.eligible(session, study)
+    pseudonyms = state.read(workbooks.eligible, study)
     annotator, is_name, count = choose_annotator(pseudonyms, study.slug)
     key = f"make-workbook-{study.slug}-{'new' if is_name else annotator}"
     is_open = study.state == StudyState.open
@@ -57,11 +56,9 @@ def take_back(study: Study) -> None:
     partly = False
     try:
         filled = reading.read_filled(upload.getvalue())
-        with state.reading() as session:
-            checked = workbooks.check(session, study, filled)
+        checked = state.read(workbooks.check, study, filled)
         if checked.only_unfinished and (partly := st.checkbox(PARTLY_LABEL, key=f"workbook_partly-{study.slug}")):
-            with state.reading() as session:
-                checked = workbooks.check(session, study, filled, partly=True)
+            checked = state.read(workbooks.check, study, filled, partly=True)
     except TriptychError as refusal:
         state.say(str(refusal))
         return

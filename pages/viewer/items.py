@@ -24,8 +24,7 @@ if not lines:
 chosen = second_look.choose_item(lines, st.query_params.get("look", ""), study.slug)
 if chosen is not None:
     item, _ = chosen
-    with state.reading() as session:
-        look = view.look(session, study, item, scope)
+    look = state.read(view.look, study, item, scope)
     st.header(state.plain(item), anchor=False)
     marked_item(look.texts, key=f"look-{study.slug}-{item}")
     st.dataframe(look.ratings, hide_index=True, key=f"ratings-{study.slug}")

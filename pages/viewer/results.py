@@ -28,8 +28,7 @@ from triptych.study.system_names import system_names
 
 def compared(analysis: StudyAnalysis) -> None:
     comparisons.every_criterion(analysis, slug)
-    with state.reading() as session:
-        finals = adjudication.final_values(session, study)
+    finals = state.read(adjudication.final_values, study)
     decided = [view.final(final) for final in adjudication.decided_ones(finals)]
     comparisons.both_versions(analysis, adjudication.both_versions(analysis, finals), decided)
 
@@ -52,8 +51,7 @@ def item(chosen: str | None, where: str) -> None:
     """The selected item, and a link to its ratings. `where` names the table."""
     if chosen is None:
         return
-    with state.reading() as session:
-        texts = view.texts(highlights_of_item(session, study, chosen, scope))
+    texts = view.texts(state.read(highlights_of_item, study, chosen, scope))
     marked_item(texts, key=f"marked-{where}-{slug}-{chosen}")
     label = state.plain(f"Ratings of {chosen}")
     st.page_link("viewer/items.py", label=label, icon=":material/table_rows:", query_params={"look": chosen})

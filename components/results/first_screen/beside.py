@@ -34,16 +34,14 @@ def shown(board: Board, scope: Counted, step: NextStep, source: Source = frame_o
     analysis = analyse(board.frame, scope, board.names)
 
     def findings() -> Sequence[Finding]:
-        with state.reading() as session:
-            return caveats(session, board.study, analysis)
+        return state.read(caveats, board.study, analysis)
 
     return ShownResults(analysis, findings)
 
 
 def _last_whole(board: Board, scope: Counted, step: NextStep, source: Source) -> ShownResults:
     def ask() -> Latest:
-        with state.reading() as session:
-            return latest(session, board.study, scope, source)
+        return state.read(latest, board.study, scope, source)
 
     last = ask()
     if last.conclusion is None:
