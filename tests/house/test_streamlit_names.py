@@ -6,6 +6,7 @@ import ast
 import importlib
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,8 @@ PYTHON = [ROOT / "app.py"] + [
     path for folder in ("components", "pages", "triptych", "bench", "tests") for path in (ROOT / folder).rglob("*.py")
 ]
 ELEMENT = re.compile(r"""(?:data-testid[\^$*]?=["']?|\.)(st[A-Z][A-Za-z]+)""")
+# as the browser part writes it
+DRAWN = re.compile(r"""["'`](st[A-Z][A-Za-z]+)(?=-\$|["'` ])""")
 # other names of its browser part: attributes, and the kind of a message
 OF_BROWSER = re.compile(r"\bdata-(?:test-[a-z-]+|selected)\b|\bCLIENT_[A-Z_]+")
 OF_RUNTIME = re.compile(r"\bst\.runtime\.\w+")
@@ -69,8 +72,24 @@ def _is_module(name: str) -> bool:
     return name.startswith("streamlit.") and (place.is_dir() or place.with_suffix(".py").is_file())
 
 
+@cache
+def text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
 def product_text() -> str:
-    return "\n".join(path.read_text(encoding="utf-8") for path in PRODUCT)
+    return "\n".join(map(text_of, PRODUCT))
+
+
+@cache
+def browser_part() -> str:
+    """All scripts that Streamlit sends, which are 23 MB."""
+    return "\n".join(map(text_of, (SOURCES / "static").rglob("*.js")))
+
+
+@cache
+def drawn_elements() -> frozenset[str]:
+    return frozenset(DRAWN.findall(browser_part()))
 
 
 def test_every_private_module_is_listed():
@@ -98,7 +117,7 @@ def test_every_element_and_address_that_product_code_names_is_listed():
 
 @pytest.mark.parametrize("name", [*ELEMENTS, *BROWSER_NAMES])
 def test_the_list_says_where_a_name_is_used(name: str):
-    using = [path for path in PRODUCT if re.search(rf"\b{name}\b", path.read_text(encoding="utf-8"))]
+    using = [path for path in PRODUCT if name in text_of(path) and re.search(rf"\b{name}\b", text_of(path))]
 
     assert {"/".join(path.relative_to(ROOT).parts[:2]) for path in using} == LISTED[name]
 
@@ -110,14 +129,12 @@ def test_the_module_is_there(name: str):
 
 @pytest.mark.parametrize("name", ELEMENTS)
 def test_the_browser_part_draws_the_element(name: str):
-    scripts = (SOURCES / "static").rglob("*.js")
-
-    assert any(re.search(f"[\"'`]{name}(-\\$|[\"'` ])", script.read_text(encoding="utf-8")) for script in scripts)
+    assert name in drawn_elements()
 
 
 @pytest.mark.parametrize("name", BROWSER_NAMES)
 def test_the_browser_part_has_the_name(name: str):
-    assert any(name in script.read_text(encoding="utf-8") for script in (SOURCES / "static").rglob("*.js"))
+    assert name in browser_part()
 
 
 @pytest.mark.parametrize("name", RUNTIME_NAMES)
