@@ -4,15 +4,15 @@ the annotator saw or wrote.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import groupby
-from typing import Any
 
 import streamlit as st
 
 from components.shell.state import form_button, numbered, plain, run_command
 from components.shell.words import moment
-from triptych.annotate.comments import LONGEST_COMMENT, OwnThread, answer
+from triptych.annotate.blinding import SeenCandidate, SeenContext
+from triptych.annotate.comments import LONGEST_COMMENT, GivenRating, OwnThread, answer
 from triptych.languages.language import _
 from triptych.storage.models import Study
 from triptych.study.persons import Who
@@ -62,11 +62,11 @@ def _item(own: OwnThread) -> None:
         _ratings(given.get(candidate.letter, []))
 
 
-def _by_letter(own: OwnThread) -> list[Any]:
+def _by_letter(own: OwnThread) -> list[GivenRating]:
     return sorted(own.given, key=lambda rating: rating.letter)
 
 
-def _text(part: Any) -> None:
+def _text(part: SeenContext | SeenCandidate) -> None:
     """A text, or the turns of a conversation with their speakers."""
     if part.text:
         st.text(part.text)
@@ -74,6 +74,6 @@ def _text(part: Any) -> None:
         st.text(f"{turn.speaker}: {turn.text}")
 
 
-def _ratings(ratings: list[Any]) -> None:
+def _ratings(ratings: Sequence[GivenRating]) -> None:
     if ratings:
         st.caption(plain(" · ".join(f"{rating.criterion}: {rating.value}" for rating in ratings)))

@@ -14,8 +14,8 @@ from components.shell.choices import choose, choose_for_act
 from components.shell.state import form_button, key_of, numbered, plain, recall, say, unread_clicks
 from components.shell.words import NONE, moment, percent, read_aloud
 from triptych.annotate.comments import LONGEST_COMMENT, Thread
-from triptych.results.adjudication import FinalAgreement, FinalValue
-from triptych.results.item_review import UNSCORED, FinalQuestion, GivenValue, Look, ReviewLine
+from triptych.results.adjudication import FinalAgreement, FinalValue, Values
+from triptych.results.item_review import UNSCORED, ExplainedRating, FinalQuestion, GivenValue, Look, ReviewLine
 from triptych.rubric.scales import Best, Choice, Likert, NumberScale, Scale, as_typed
 from triptych.stats.numbers import counted
 
@@ -201,7 +201,7 @@ def draw_answers(look: Look, slug: str) -> None:
     _table("Notes and reasons", "Nobody skipped or ignored this item, or left a note.", remarks)
 
 
-def explained_row(explanation: Any) -> dict[str, str]:
+def explained_row(explanation: ExplainedRating) -> dict[str, str]:
     """An annotator's explanation of a rating as a row of a table."""
     return {
         "Annotator": explanation.annotator,
@@ -259,7 +259,7 @@ def take_back(look: Look, slug: str) -> str | None:
         return why if form_button("Take it back", key_of(place, _basis(look))) else None
 
 
-def final_form(look: Look, mark: PointedRating | None, slug: str) -> tuple[dict[tuple[int, str], Any], str] | None:
+def final_form(look: Look, mark: PointedRating | None, slug: str) -> tuple[Values, str] | None:
     """The lead's values and reason; None until they submit. Annotations are not changed.
 
     The majority's values are filled in; without a majority the lead must choose. `mark`: a rating to point out.
@@ -270,7 +270,7 @@ def final_form(look: Look, mark: PointedRating | None, slug: str) -> tuple[dict[
     place = f"final-{slug}-{look.texts.external_id}"
     name = key_of(place, _basis(look))
     disputed = sum(question.is_disputed for question in look.questions)
-    chosen: dict[tuple[int, str], Any] = {}
+    chosen: dict[tuple[int, str], float | str | None] = {}
     with st.form(place, border=True):
         for criterion, asked in groupby(look.questions, lambda question: question.criterion):
             st.markdown(f"**{plain(criterion.title)}**")
@@ -287,7 +287,7 @@ def final_form(look: Look, mark: PointedRating | None, slug: str) -> tuple[dict[
         sent = form_button(label, name, queue=f"final-{slug}", type="primary", shortcut="Ctrl+Enter")
     if not sent:
         return None
-    values = {place: value for place, value in chosen.items() if value is not None}
+    values: Values = {place: value for place, value in chosen.items() if value is not None}
     left = [q for q in look.questions if q.is_disputed and (q.code, q.criterion.key) not in values]
     if left and not is_partial:
         names = ", ".join(f"{question.criterion.title} of {question.about}" for question in left)
@@ -336,7 +336,9 @@ def _why(disputed: int) -> str:
     return "As most annotators; where none, chosen by reading" if disputed else "As most annotators"
 
 
-def _decide(question: FinalQuestion, final: FinalValue | None, mark: PointedRating | None, name: str) -> Any:
+def _decide(
+    question: FinalQuestion, final: FinalValue | None, mark: PointedRating | None, name: str
+) -> float | str | None:
     """The annotators' answers to one question, and its final value; None while it is empty."""
     given = " · ".join(_given_value(question, value, mark) for value in question.values)
     st.markdown(f"{plain(question.about)}: {given or 'no rating'}")
@@ -352,7 +354,7 @@ def _given_value(question: FinalQuestion, value: GivenValue, mark: PointedRating
     return f"{'▶ ' if is_marked else ''}{text} ({plain(value.annotator)})"
 
 
-def _ask(question: FinalQuestion, before: Any, key: str) -> Any:
+def _ask(question: FinalQuestion, before: Any, key: str) -> float | str | None:
     """A control for one value of the criterion's scale; None while it is empty."""
     label = f"{question.criterion.title}: {question.about}"
     named: Any = {"label": read_aloud(label), "label_visibility": "collapsed", "key": key}
@@ -367,7 +369,7 @@ def _ask(question: FinalQuestion, before: Any, key: str) -> Any:
     return choose(names={None: nothing} | _options(scale), current=before, **named)
 
 
-def _options(scale: Scale) -> dict[Any, str]:
+def _options(scale: Scale) -> dict[float | str | None, str]:
     """Value → name, for each value of the scale."""
     if isinstance(scale, Choice):
         return {option.key: option.title for option in scale.options}

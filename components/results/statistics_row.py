@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from components.shell.words import NONE
 from triptych.stats.analysis.statistics import Statistic, columns
@@ -11,7 +10,7 @@ from triptych.stats.numbers import written
 from triptych.stats.undefined import Undefined
 
 
-def cells(statistics: Iterable[Statistic], result: Any, share: bool = False, reasons: bool = True) -> dict[str, str]:
+def cells(statistics: Iterable[Statistic], result: object, share: bool = False, reasons: bool = True) -> dict[str, str]:
     """Title → number with its interval.
 
     `share`: whether the criterion's numbers are shares. `reasons`: whether a reason for several undefined statistics
@@ -28,7 +27,7 @@ def cells(statistics: Iterable[Statistic], result: Any, share: bool = False, rea
     return row
 
 
-def _shown(statistic: Statistic, result: Any, share: bool) -> str | Undefined:
+def _shown(statistic: Statistic, result: object, share: bool) -> str | Undefined:
     value, interval = statistic.value(result), statistic.interval(result)
     style = statistic.style_of(share)
     if isinstance(value, Undefined):

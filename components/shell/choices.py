@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -53,7 +53,7 @@ def distinct(names: Mapping[Key, str]) -> dict[Key, str]:
     }
 
 
-def in_tabs(sections: Mapping[str, Callable[..., None]], key: str, *arguments: Any) -> None:
+def in_tabs(sections: Mapping[str, Callable[..., None]], key: str, *arguments: object) -> None:
     """Sections as tabs under their titles; only that of the open tab is drawn, by its function with the arguments."""
     for tab, draw in zip(st.tabs(list(sections), key=key, on_change="rerun"), sections.values(), strict=True):
         if tab.open:
@@ -64,12 +64,14 @@ def in_tabs(sections: Mapping[str, Callable[..., None]], key: str, *arguments: A
 def choose_language(who: Who | None) -> None:
     """A box of the available languages; the choice applies from the next run on."""
     names = {code: language.language(code).name for code in language.codes()}
-    key = f"language-{language.used()}"
-    more: Any = {"on_change": lambda: state.choose_language(who, state.recall(key)), "width": 220}
-    choose(_("Language"), names, key, language.used(), **more)
+    used = language.used()
+    key = f"language-{used}"
+    choose(_("Language"), names, key, used, on_change=lambda: state.choose_language(who, state.recall(key)), width=220)
 
 
-def confirmed(label: str, consequence: str, button: str, key: str, sure: str = "", **more: Any) -> bool:
+def confirmed(
+    label: str, consequence: str, button: str, key: str, sure: str = "", **more: Unpack[state.ButtonOptions]
+) -> bool:
     """Whether `button` was pressed, which appears below its consequence after a click on the button `label`.
 
     sure: the label of a box to tick first; `more`: options of st.button.
@@ -77,7 +79,8 @@ def confirmed(label: str, consequence: str, button: str, key: str, sure: str = "
     with st.popover(label):
         st.text(consequence)
         ticked = not sure or st.checkbox(sure, key=f"{key}-sure")
-        return state.button(button, key, disabled=not ticked, **{"type": "primary", **more})
+        options: state.ButtonOptions = {"type": "primary", "disabled": not ticked, **more}
+        return state.button(button, key, **options)
 
 
 def certain(who: Who, label: str, losses: str, key: str) -> Certainty | None:

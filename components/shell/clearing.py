@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import streamlit as st
 
@@ -33,7 +32,7 @@ def clear() -> None:
     state.keep(UNCLEARED, outcome)
 
 
-def run_and_clear(command: Callable[..., Any], *args: Any, done: str) -> None:
+def run_and_clear(command: Callable[..., object], *args: object, done: str) -> None:
     """Run a command that erases something, see `state.run_command`, then clear the files, and run the page again."""
     if state.run_command(command, *args, done=done):
         clear()

@@ -34,9 +34,9 @@ def choose_filters(kinds: Sequence[str], people: Sequence[str], slug: str) -> Ev
     return EventFilters(frozenset(chosen), frozenset(who), item.strip(), number, since, until)
 
 
-def _ends(days: Any) -> tuple[datetime | None, datetime | None]:
+def _ends(days: date | Sequence[date]) -> tuple[datetime | None, datetime | None]:
     """The start of the first day, and the start of the day after the last."""
-    bounds: list[date] = list(days) if isinstance(days, list | tuple) else [days]
+    bounds: list[date] = [days] if isinstance(days, date) else list(days)
     if not bounds:
         return None, None
     return _midnight(bounds[0]), _midnight(bounds[-1] + timedelta(days=1))

@@ -7,13 +7,13 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from functools import partial
 from math import inf
 from time import monotonic
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, Literal, ParamSpec, TypedDict, TypeVar, Unpack
 
 import streamlit as st
 from sqlalchemy import Engine
@@ -48,6 +48,19 @@ UNREAD = message("Your last click did nothing, because the page had changed. Loo
 _identified = threading.local()
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+class ButtonOptions(TypedDict, total=False):
+    """Options of st.button and st.form_submit_button."""
+
+    type: Literal["primary", "secondary", "tertiary"]
+    disabled: bool
+    help: str | None
+    icon: str | None
+    shortcut: str
+    width: Literal["content", "stretch"] | int
+
+
 FOR_OTHERS = {
     "annotator": message("This page is for annotators. Your own pages are in the bar above."),
     "lead": message("This page is for leads. Your own pages are in the bar above."),
@@ -206,12 +219,12 @@ def require(role: str) -> Who:
     return who
 
 
-def remember(key: str, value: Any) -> None:
+def remember(key: str, value: object) -> None:
     """Store a value for this browser tab until it is reloaded."""
     st.session_state[key] = value
 
 
-def recall(key: str, default: Any = None) -> Any:
+def recall(key: str, default: object = None) -> Any:
     """A remembered value, or a widget's.
 
     Read from a copy: Streamlit can interrupt a run at any access to the session state for the next click, which would
@@ -221,7 +234,7 @@ def recall(key: str, default: Any = None) -> Any:
     return values.get(OUTCOMES, {}).get(key, values.get(key, default))
 
 
-def keep(key: str, value: Any) -> None:
+def keep(key: str, value: object) -> None:
     """As `remember`, for what a command returned. Call it directly after the command, before anything is drawn.
 
     `remember` would let Streamlit end the run for the next click, and a code that is shown once would be lost.
@@ -241,13 +254,13 @@ def forget(key: str) -> None:
     take(key)
 
 
-def take(key: str, default: Any = None) -> Any:
+def take(key: str, default: object = None) -> Any:
     """A remembered or kept value, which is deleted."""
     outcomes = _outcomes()
     return outcomes.pop(key) if key in outcomes else st.session_state.pop(key, default)
 
 
-def change_shown(key: str, value: Any) -> bool:
+def change_shown(key: str, value: object) -> bool:
     """Before a field is drawn: whether it shows another value than this one, which is then set.
 
     Otherwise draw the field with `value` as its first one. A value set here reaches the browser a moment after the
@@ -264,7 +277,7 @@ def show_next(key: str) -> None:
     keep(SHOWN_NEXT, key)
 
 
-def button(label: str, key: str, **options: Any) -> bool:
+def button(label: str, key: str, **options: Unpack[ButtonOptions]) -> bool:
     """Draw a button; whether it was clicked. Call it before drawing anything else.
 
     Streamlit forgets a click if the next click interrupts its run, so the click is stored until a run of the same page
@@ -276,7 +289,7 @@ def button(label: str, key: str, **options: Any) -> bool:
     return _clicked(partial(st.button, key=key), label, key, options)
 
 
-def form_button(label: str, key: str, *, queue: str = "", **options: Any) -> bool:
+def form_button(label: str, key: str, *, queue: str = "", **options: Unpack[ButtonOptions]) -> bool:
     """As `button`, for a form.
 
     The form must not have `clear_on_submit`: the run that reads the click would get empty fields (see `numbered`). It
@@ -289,7 +302,7 @@ def form_button(label: str, key: str, *, queue: str = "", **options: Any) -> boo
     return _clicked(partial(st.form_submit_button, key=key), label, key, options, queue)
 
 
-def _clicked(draw: Callable[..., Any], label: str, key: str, options: Mapping[str, Any], queue: str = "") -> bool:
+def _clicked(draw: Callable[..., object], label: str, key: str, options: ButtonOptions, queue: str = "") -> bool:
     clicks: set[str] | None = recall(CLICKS)
     if clicks is None:
         remember(CLICKS, clicks := set())
@@ -348,12 +361,12 @@ def run_page(page: st.Page, name: str) -> None:
 
 
 def run_command(
-    command: Callable[..., Any],
-    *args: Any,
-    done: str | Callable[[Any], str] | None = None,
+    command: Callable[..., T],
+    *args: object,
+    done: str | Callable[[T], str] | None = None,
     empties: str = "",
-    **kwargs: Any,
-) -> Any:
+    **kwargs: object,
+) -> T | None:
     """Run one core command in its own transaction. A refusal becomes a message, and None is returned.
 
     For callbacks: the message waits for show_messages(). `done` is the message after success, or returns it for a
@@ -380,7 +393,7 @@ def read(query: Callable[Concatenate[Session, P], T], *args: P.args, **kwargs: P
         return query(session, *args, **kwargs)
 
 
-def run_query(query: Callable[..., T], *args: Any) -> T | None:
+def run_query(query: Callable[..., T], *args: object) -> T | None:
     """As `run_command`, for a function that only reads: slow work does not block writers."""
     try:
         return read(query, *args)

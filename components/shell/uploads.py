@@ -22,13 +22,14 @@ SHOWN_FILES = 5
 MOST_KEPT = 800_000
 TAB = "uploads as read"
 T = TypeVar("T")
+Upload = st.runtime.uploaded_file_manager.UploadedFile
 
 
 class _Tab:
     """What one tab has read: key → (value, its number of ratings and responses). It ends with the tab."""
 
     def __init__(self) -> None:
-        self.read: dict[Hashable, tuple[Any, int]] = {}
+        self.read: dict[Hashable, tuple[object, int]] = {}
 
 
 _tabs: WeakKeyDictionary[_Tab, None] = WeakKeyDictionary()  # the one that read last is the last
@@ -53,9 +54,9 @@ def keep_read(key: Hashable, value: T, size: int) -> T:
     return value
 
 
-def read_once(key: Hashable, read: Callable[[], T], size: Callable[[T], int], source: Any = None) -> T:
+def read_once(key: Hashable, read: Callable[[], T], size: Callable[[T], int], source: object = None) -> T:
     """What `read` returns, kept under the key for later runs of this tab, while `source` is the same."""
-    before: tuple[Any, T] | None = recall_read(key)
+    before: tuple[object, T] | None = recall_read(key)
     if before is None or before[0] != source:
         now = read()
         before = keep_read(key, (source, now), size(now))
@@ -74,7 +75,7 @@ def _own() -> _Tab:
     return tab
 
 
-def content_of(upload: st.runtime.uploaded_file_manager.UploadedFile) -> bytes | None:
+def content_of(upload: Upload) -> bytes | None:
     """The file's bytes, with text converted to UTF-8, also in a zip; None until the user has confirmed an unclear
     encoding.
 

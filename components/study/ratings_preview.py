@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any
 
 import streamlit as st
 
 from components.shell import state
 from components.shell.choices import distinct
-from components.shell.uploads import content_of, read_once
+from components.shell.uploads import Upload, content_of, read_once
 from components.shell.words import read_aloud
 from components.study.column_roles import choose_mapping, first_ratings
 from components.study.import_preview import column_meanings, problem_lists
@@ -55,7 +54,7 @@ def choose_files() -> tuple[tuple[FinishedRatings, ...], Duplicates]:
     people = left.file_uploader(title, [*ENDINGS, ARCHIVE], accept_multiple_files=True, key="ratings_files")
     title = f"Scores by a model as a judge ({RATINGS_LIMIT})"
     judges = right.file_uploader(title, [*ENDINGS, ARCHIVE], accept_multiple_files=True, key="judge_files")
-    uploads: list[tuple[Any, RaterKind]] = [(upload, "human") for upload in people] + [
+    uploads: list[tuple[Upload, RaterKind]] = [(upload, "human") for upload in people] + [
         (upload, "judge") for upload in judges
     ]
     try:
@@ -77,12 +76,12 @@ def choose_files() -> tuple[tuple[FinishedRatings, ...], Duplicates]:
     return tuple(read), mapping.duplicates
 
 
-def _read(upload: Any, kind: RaterKind, data: bytes, roles: Mapping[str, str]) -> tuple[FinishedRatings, ...]:
+def _read(upload: Upload, kind: RaterKind, data: bytes, roles: Mapping[str, str]) -> tuple[FinishedRatings, ...]:
     key = upload.file_id, f"{kind} {sorted(roles.items())}"
     return read_once(key, lambda: read_files(data, upload.name, kind, roles), lambda files: sum(map(_size, files)))
 
 
-def _as_proposed(upload: Any, kind: RaterKind, data: bytes) -> tuple[FinishedRatings, ...]:
+def _as_proposed(upload: Upload, kind: RaterKind, data: bytes) -> tuple[FinishedRatings, ...]:
     """The file read with proposed roles; only its columns if the lead must assign roles first."""
     try:
         return _read(upload, kind, data, {})
@@ -90,7 +89,7 @@ def _as_proposed(upload: Any, kind: RaterKind, data: bytes) -> tuple[FinishedRat
         return (FinishedRatings(upload.name, "", roles=unclear.roles),)
 
 
-def _groups(uploads: Sequence[Any]) -> dict[str, str]:
+def _groups(uploads: Sequence[Upload]) -> dict[str, str]:
     """Id of an uploaded file → the group of all its annotators, if several files have groups."""
     if len(uploads) < 2:
         return {}

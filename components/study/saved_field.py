@@ -14,7 +14,7 @@ from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from secrets import token_hex
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -31,6 +31,7 @@ from triptych.study.saved_setting import Change, Overtaken, value_of
 from triptych.study.settings import LONGEST_TEXT, written_amount
 from triptych.web.session import stored_name
 
+T = TypeVar("T")
 STATUS = '<p class="triptych-saved" role="status"></p>\n'
 _script = Path(__file__).with_name("saved_field.js").read_text(encoding="utf-8")
 # the fields scroll below the status line
@@ -53,7 +54,7 @@ _status = st.components.v2.component("triptych.saved", html=STATUS, css=STYLE, j
 LOCKED = "Launched: to change this, write the reason under *Amend* first."
 
 
-def _same(value: Any) -> Any:
+def _same(value: T) -> T:
     return value
 
 
@@ -72,7 +73,7 @@ class SettingField:
     stored: Callable[[Any], Any] = _same
     typed: Callable[[str], Any] = str
 
-    def starting_with(self, content: Any) -> dict[str, Any]:
+    def starting_with(self, content: object) -> dict[str, object]:
         """The option that makes this content the widget's first value."""
         match self.widget:
             case "selectbox":
@@ -84,7 +85,7 @@ class SettingField:
                 return {"value": content}
 
 
-def short_text(path: str, label: str, longest: int = 500, **options: Any) -> SettingField:
+def short_text(path: str, label: str, longest: int = 500, **options: object) -> SettingField:
     return SettingField(path, label, "text_input", {"max_chars": longest, **options})
 
 
@@ -92,7 +93,7 @@ def capitals(path: str, label: str, longest: int) -> SettingField:
     return SettingField(path, label, "text_input", {"max_chars": longest}, stored=str.upper)
 
 
-def long_text(path: str, label: str, **options: Any) -> SettingField:
+def long_text(path: str, label: str, **options: object) -> SettingField:
     return SettingField(path, label, "text_area", {"height": 140, "max_chars": LONGEST_TEXT, **options})
 
 
@@ -101,7 +102,7 @@ def lines(path: str, label: str) -> SettingField:
     return SettingField(path, label, "text_area", {"height": 110}, "\n".join, lines_of)
 
 
-def number(path: str, label: str, least: float, most: float | None = None, **options: Any) -> SettingField:
+def number(path: str, label: str, least: float, most: float | None = None, **options: object) -> SettingField:
     """A required number; optional with `value=None`."""
     bounds = {"min_value": least, "max_value": most}
     return SettingField(path, label, "number_input", bounds | options, typed=type(least))
@@ -113,21 +114,21 @@ def money(path: str, label: str) -> SettingField:
     return SettingField(path, label, "number_input", options, _as_float, _as_amount, float)
 
 
-def choice(path: str, label: str, names: Mapping[Any, str], **options: Any) -> SettingField:
+def choice(path: str, label: str, names: Mapping[T, str], **options: object) -> SettingField:
     return SettingField(path, label, "selectbox", _offered(names) | options)
 
 
-def several(path: str, label: str, names: Mapping[str, str], **options: Any) -> SettingField:
+def several(path: str, label: str, names: Mapping[str, str], **options: object) -> SettingField:
     """Several of these names; stored values that are no longer among them are dropped."""
     options = _offered(names) | options
     return SettingField(path, label, "multiselect", options, lambda keys: [key for key in keys if key in names])
 
 
-def _offered(names: Mapping[Any, str]) -> dict[str, Any]:
+def _offered(names: Mapping[T, str]) -> dict[str, object]:
     return {"options": list(names), "format_func": distinct(names).__getitem__}
 
 
-def day(path: str, label: str, **options: Any) -> SettingField:
+def day(path: str, label: str, **options: object) -> SettingField:
     options = {"value": None, "format": "YYYY-MM-DD", **options}
     return SettingField(path, label, "date_input", options, _as_day, lambda value: value and value.isoformat())
 
@@ -166,7 +167,7 @@ class Memory:
     """
 
     session: str = field(default_factory=lambda: token_hex(8))
-    seen: dict[str, Any] = field(default_factory=dict)
+    seen: dict[str, object] = field(default_factory=dict)
     refused: dict[str, tuple[str, bool]] = field(default_factory=dict)
     settled: dict[str, str] = field(default_factory=dict)
     shown_next: dict[str, Any] = field(default_factory=dict)
@@ -271,7 +272,7 @@ class SettingsSheet:
     def _store(self, path: str) -> None:
         self._write(path, state.recall(self.key(path)))
 
-    def _write(self, path: str, content: Any) -> None:
+    def _write(self, path: str, content: object) -> None:
         memory = self.memory
         value, seen = memory.fields[path].stored(content), memory.seen[path]
         memory.came_back.discard(path)
@@ -327,8 +328,8 @@ class SettingsSheet:
 
     def _step(self, label: str, command: Callable[..., str], change: Change | None) -> None:
         about = change.path.replace(".", " → ").replace("_", " ") if change else "Nothing"
-        options: Any = {"icon": f":material/{label.lower()}:", "help": f"{label}: {about}", "disabled": change is None}
-        st.button(label, on_click=self.step, args=(command,), **options)
+        icon, hint = f":material/{label.lower()}:", f"{label}: {about}"
+        st.button(label, icon=icon, help=hint, disabled=change is None, on_click=self.step, args=(command,))
 
     def status(self, go_to: str, summaries: Mapping[str, str]) -> None:
         """Undo, redo, and when the last change was stored. Call it after drawing the fields, in a container above them.

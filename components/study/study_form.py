@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 
 from components.shell import state
 from components.shell.choices import choose
-from components.shell.uploads import content_of, forget_read, read_once, recall_read
+from components.shell.uploads import Upload, content_of, forget_read, read_once, recall_read
 from components.shell.words import read_aloud
 from components.study.column_roles import choose_item_roles
 from triptych.errors import ImportRefused, InvalidRubric
@@ -69,7 +68,7 @@ def choose_rubric() -> tuple[str, Rubric] | None:
     return None if upload is None else _read_own(upload)
 
 
-def _read_own(upload: st.runtime.uploaded_file_manager.UploadedFile) -> tuple[str, Rubric] | None:
+def _read_own(upload: Upload) -> tuple[str, Rubric] | None:
     """The text of an uploaded rubric and the rubric; None after showing its mistakes."""
     try:
         text = upload.getvalue().decode("utf-8")
@@ -119,7 +118,7 @@ def choose_file(rubric: Rubric, key: str = "item_file") -> ItemFile | None:
     return file
 
 
-def _joined(uploads: Sequence[Any], rubric: Rubric, key: str) -> ItemFile | None:
+def _joined(uploads: Sequence[Upload], rubric: Rubric, key: str) -> ItemFile | None:
     """Files of one system each, joined by item id; the lead names the systems."""
     if not uploads:
         st.caption(
@@ -132,8 +131,8 @@ def _joined(uploads: Sequence[Any], rubric: Rubric, key: str) -> ItemFile | None
         with columns[place % len(columns)]:
             label = f"System of {upload.name}"
             st.text(label)
-            shown: Any = {"label_visibility": "collapsed", "key": f"{key}-system-{place}"}
-            system = st.text_input(read_aloud(label), Path(upload.name).stem, max_chars=200, **shown)
+            named_after, place_key = Path(upload.name).stem, f"{key}-system-{place}"
+            system = st.text_input(read_aloud(label), named_after, 200, place_key, label_visibility="collapsed")
         data = content_of(upload)
         if data is not None:
             named.append((upload.name, data, system))
@@ -146,7 +145,7 @@ def _joined(uploads: Sequence[Any], rubric: Rubric, key: str) -> ItemFile | None
         return None
 
 
-def _read(upload: st.runtime.uploaded_file_manager.UploadedFile, data: bytes, options: ReadOptions) -> ItemFile:
+def _read(upload: Upload, data: bytes, options: ReadOptions) -> ItemFile:
     """Read a file once for each combination of options, not in every run."""
     key, latest = (upload.file_id, options), state.recall(LATEST)
     if latest is None or latest[0] != upload.file_id:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -84,7 +84,7 @@ def workbook_check(returned: Returned) -> None:
         for finding in returned.findings
     ]
     if rows:
-        height: Any = 460 if len(rows) > MAX_ROWS else "content"
+        height: int | Literal["content"] = 460 if len(rows) > MAX_ROWS else "content"
         st.dataframe(rows, hide_index=True, height=height, column_config=WIDTHS, key="workbook_findings")
 
 

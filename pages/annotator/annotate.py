@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
-from typing import Any
 
 import streamlit as st
 
@@ -35,7 +35,7 @@ state.remember("study", slug)
 PASSED, BACK = f"passed-{slug}", f"back-{slug}"
 
 
-def run(command: Any, *args: Any) -> None:
+def run(command: Callable[..., object], *args: object) -> None:
     # callbacks run before the page checks the person, who may have signed out in another tab since the last run
     if state.current_person() == who:
         state.run_command(lambda session: command(session, lifecycle.by_slug(session, slug), who, *args))

@@ -34,7 +34,7 @@ def go(study: Study) -> None:
 
 def join(study: Study) -> None:
     # callbacks run before the page checks the person, who may have signed out in another tab since the last run
-    if state.current_person() == who and state.run_command(joining.join, study, who):
+    if state.current_person() == who and state.run_command(joining.join, study, who) is not None:
         go(study)
 
 

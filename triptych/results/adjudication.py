@@ -93,7 +93,7 @@ def record(
     session: Session,
     study: Study,
     item: str,
-    values: Mapping[tuple[int, str], Any],
+    values: Values,
     reason: str,
     who: Who,
     seen: FinalValue | None = None,
@@ -323,9 +323,7 @@ def _hand_over(session: Session, assignment: Assignment, person_id: int, *, orde
     assignment.reserved_at = assignment.expires_at = clock.now()
 
 
-def _checked(
-    session: Session, study: Study, assignment: Assignment, values: Mapping[tuple[int, str], Any]
-) -> list[Rating]:
+def _checked(session: Session, study: Study, assignment: Assignment, values: Values) -> list[Rating]:
     """Rows of the values. Raises InvalidAnnotation."""
     design = lifecycle.design_of(session, study)
     asked = {criterion.key: criterion for criterion in design.rubric.asked(study.round)}
@@ -346,7 +344,9 @@ def _checked(
     return [Rating(**row) for row in rows]
 
 
-def _row(criterion_row: CriterionRow, criterion: Criterion, position: int | None, value: Any) -> dict[str, Any]:
+def _row(
+    criterion_row: CriterionRow, criterion: Criterion, position: int | None, value: float | str | None
+) -> dict[str, Any]:
     row = {"position": position, "criterion_id": criterion_row.id}
     if isinstance(criterion.scale, Best):
         if value not in (0, 1):

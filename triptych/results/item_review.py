@@ -21,7 +21,7 @@ from triptych.results.frame.counted import counted_ratings, people_counted
 from triptych.results.frame.highlights import HighlightedCandidate, HighlightedItem, highlights_of_item, main_item
 from triptych.results.frame.loading import GIVEN_STATE, membership_of
 from triptych.results.frame.model import Counted, Frame
-from triptych.rubric.model import Criterion, Rubric
+from triptych.rubric.model import Criterion, Rubric, SetAside
 from triptych.rubric.scales import Best, Choice, as_typed
 from triptych.storage.models import (
     SEEN,
@@ -253,10 +253,10 @@ def _question(
     median = float(np.median([value for _, value in answers])) if ordered and answers else None
     low, high = criterion.scale.ends
 
-    def is_far(value: Any) -> bool:
+    def is_far(value: float | str) -> bool:
         if median is None:
             return majority is not None and value != majority
-        return abs(value - median) > FAR_SHARE * (high - low)
+        return abs(float(value) - median) > FAR_SHARE * (high - low)
 
     shown = (GivenValue(name, spoken(rubric, criterion.key, value), is_far(value)) for name, value in answers)
     return FinalQuestion(code, name, criterion, tuple(shown), majority, None if majority is not None else median)
@@ -361,7 +361,7 @@ def _set_aside(session: Session, ids: list[int]) -> dict[int, list[tuple[int, st
     return result
 
 
-def _titled(offer: Any, key: str | None) -> str:
+def _titled(offer: SetAside | None, key: str | None) -> str:
     """The title of a reason that the rubric offers."""
-    reasons = {reason.key: reason.title for reason in offer.reasons} if offer else {}
+    reasons: dict[str | None, str] = {reason.key: reason.title for reason in offer.reasons} if offer else {}
     return reasons.get(key, key or "")

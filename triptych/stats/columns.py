@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from .undefined import UndefinedStatistic
 
-Column: TypeAlias = NDArray[Any] | Sequence[Any]
 Label: TypeAlias = Any  # of a row, as the caller passed it: text or a number
+Column: TypeAlias = NDArray[Label] | Sequence[Label]
 Floats: TypeAlias = NDArray[np.float64]
 LARGEST = 1e100
 CONFIDENCE = 0.95  # of every interval
@@ -26,7 +26,7 @@ def codes(labels: Column) -> tuple[np.ndarray, np.ndarray]:
     if _is_missing(column).any():
         raise ValueError("An item, annotator or system is missing for a value.")
     if column.dtype == object:
-        places: dict[Any, int] = {}
+        places: dict[Label, int] = {}
         code = np.array([places.setdefault(label, len(places)) for label in column.tolist()], dtype=np.int64)
         return code, _objects(list(places))
     distinct, first, code = np.unique(column, return_index=True, return_inverse=True)
@@ -89,7 +89,7 @@ def _array(column: Column) -> np.ndarray:
     return array if isinstance(column, np.ndarray) else _objects(list(column))
 
 
-def _objects(labels: list[Any]) -> np.ndarray:
+def _objects(labels: list[Label]) -> np.ndarray:
     """The labels as an array of objects, tuples whole."""
     column = np.empty(len(labels), dtype=object)
     column[:] = labels

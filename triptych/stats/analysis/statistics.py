@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..coefficients import AgreementTable
 from ..diagnostics import AnnotatorAgreement
 from ..equivalence import Equivalence
 from ..intervals import Estimate, Interval
 from ..numbers import written
 from ..undefined import Undefined
+from .annotators import AnnotatorLook
 from .collection import Collected
+from .contrasts import Contrast
 from .systems import within
 
 VALUE = "value"  # a share where the criterion's numbers are shares, else a number
@@ -58,16 +61,16 @@ class Statistic:
 
     name: str
     style: str
-    of: str | Callable[[Any], Any] | None
+    of: str | Callable[[Any], object] | None
     title: str = ""
-    limits: str | Callable[[Any], Any] | None = None
+    limits: str | Callable[[Any], object] | None = None
     of_points: bool = False
 
-    def value(self, result: Any) -> float | Undefined | None:
+    def value(self, result: object) -> float | Undefined | None:
         value: float | Undefined | None = _read(self.of, result)
         return value
 
-    def interval(self, result: Any) -> Limits | None:
+    def interval(self, result: object) -> Limits | None:
         """Both limits, or the reason why there are none; None for a statistic without an interval."""
         interval: Interval | Limits | None = _read(self.limits, result)
         if not isinstance(interval, Interval):
@@ -80,7 +83,7 @@ class Statistic:
         return (SHARE_STYLES if share else POINT_STYLES).get(self.style, self.style)
 
 
-def _read(path: str | Callable[[Any], Any] | None, result: Any) -> Any:
+def _read(path: str | Callable[[Any], object] | None, result: object) -> Any:
     """The value at the path; an Undefined on the way is the value of everything below it."""
     if not isinstance(path, str):
         return path(result) if path else None
@@ -108,7 +111,7 @@ class Place:
             return Number(*where, None, style, value.reason)
         return Number(*where, float(value), style, written(value, style))
 
-    def all(self, statistics: tuple[Statistic, ...], result: Any, before: str = "") -> Iterator[Number]:
+    def all(self, statistics: tuple[Statistic, ...], result: object, before: str = "") -> Iterator[Number]:
         """Every statistic of a result; before: prefix of the statistics' names."""
         for statistic in statistics:
             if statistic.of_points and self.share:
@@ -121,7 +124,7 @@ class Place:
                 yield self.number(f"{name} low", low, style)
                 yield self.number(f"{name} high", high, style)
 
-    def all_or_why(self, statistics: tuple[Statistic, ...], result: Any, name: str) -> Iterator[Number]:
+    def all_or_why(self, statistics: tuple[Statistic, ...], result: object, name: str) -> Iterator[Number]:
         """Every statistic of a result; for an undefined result only the statistic `name`, with the reason."""
         if isinstance(result, Undefined):
             style = next(statistic.style_of(self.share) for statistic in statistics if statistic.name == name)
@@ -130,10 +133,10 @@ class Place:
             yield from self.all(statistics, result)
 
 
-def _or_no_test(name: str, population: str) -> Callable[[Any], float | Undefined]:
+def _or_no_test(name: str, population: str) -> Callable[[Contrast], float | Undefined]:
     """Getter of a p-value; without a test, the reason in the sentence of the interval for the same annotators."""
 
-    def take(contrast: Any) -> float | Undefined:
+    def take(contrast: Contrast) -> float | Undefined:
         if not contrast.bound:
             return NO_TESTS
         value = getattr(contrast, name)
@@ -147,10 +150,10 @@ def _headline_p(estimate: Estimate) -> float | Undefined:
     return test.p if test else Undefined(estimate.headline.sentence)
 
 
-def _coefficient(key: str, name: str) -> Callable[[Any], Any]:
+def _coefficient(key: str, name: str) -> Callable[[AgreementTable | Undefined], object]:
     """Getter of a coefficient; without a table of agreement, only the first and the main one print the reason."""
 
-    def take(table: Any) -> Any:
+    def take(table: AgreementTable | Undefined) -> object:
         if isinstance(table, Undefined):
             return table if name == "value" and key in ("percent", "alpha") else None
         return next((getattr(each, name) for each in table.coefficients if each.key == key), None)
@@ -158,10 +161,10 @@ def _coefficient(key: str, name: str) -> Callable[[Any], Any]:
     return take
 
 
-def _with_others(name: str) -> Callable[[Any], Any]:
+def _with_others(name: str) -> Callable[[AnnotatorLook], object]:
     """Getter of a number of an annotator's agreement with the others, if that is defined."""
 
-    def take(look: Any) -> Any:
+    def take(look: AnnotatorLook) -> object:
         agreement = look.agreement
         if isinstance(agreement, AnnotatorAgreement) and agreement.value is not None:
             others = Undefined("Not defined: no other annotator has such a correlation.")
@@ -173,7 +176,7 @@ def _with_others(name: str) -> Callable[[Any], Any]:
     return take
 
 
-def _equal_limits(contrast: Any) -> Limits | None:
+def _equal_limits(contrast: Contrast) -> Limits | None:
     tested = contrast.equivalence
     return (tested.low, tested.high) if isinstance(tested, Equivalence) else None
 
