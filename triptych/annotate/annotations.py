@@ -108,7 +108,7 @@ class Receipt:
 M = TypeVar("M", bound=Message)
 
 
-def read_message(kind: type[M], data: Any) -> M:
+def read_message(kind: type[M], data: object) -> M:
     """The message, typed. Raises InvalidAnnotation and changes nothing."""
     try:
         return kind.model_validate(data, strict=False)

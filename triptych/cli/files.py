@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
 
 from triptych.cli.output import Reply
 from triptych.errors import ImportRefused, InvalidRubric
@@ -23,7 +22,7 @@ STANDARD_STREAM = ("-", "/dev/stdout")
 SIGNATURES = {b"PK": "xlsx", b"PAR1": "parquet", b"{": "jsonl", b"[": "json"}
 
 
-def reply(file: str, *lines: str, **values: Any) -> Reply:
+def reply(file: str, *lines: str, **values: object) -> Reply:
     """The reply about a written file; on standard error if the file itself went to standard output."""
     return Reply(lines, {"file": file, **values}, data_on_stdout=file in STANDARD_STREAM)
 

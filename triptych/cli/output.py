@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 import click
 
@@ -23,7 +22,7 @@ class Reply:
     """
 
     lines: Sequence[str]
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, object] = field(default_factory=dict)
     code: int = 0
     data_on_stdout: bool = False
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 from sqlmodel import Session
 
 from triptych.annotate import comments
-from triptych.formats.long_csv import write_csv
+from triptych.formats.long_csv import Cell, write_csv
 from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
 from triptych.formats.writers.writing import in_blocks
 from triptych.results.frame.csv_rows import export_highlights, export_ratings
@@ -26,7 +25,7 @@ def _comments(session: Session, study: Study) -> Iterator[tuple[str, ...]]:
 
 
 # name → header, and the function that reads the rows
-CSV_FILES: dict[str, tuple[Sequence[str], Callable[[Session, Study], Iterator[Sequence[Any]]]]] = {
+CSV_FILES: dict[str, tuple[Sequence[str], Callable[[Session, Study], Iterator[Sequence[Cell]]]]] = {
     "ratings": (RATINGS_HEADER, export_ratings),
     "highlights": (HIGHLIGHTS_HEADER, export_highlights),
     "comments": (COMMENTS_HEADER, _comments),

@@ -15,7 +15,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 FOLDER = Path(__file__).parent
 ENGLISH = "en"
@@ -129,13 +128,13 @@ def message(text: str) -> str:
     return text
 
 
-def _(text: str, /, **values: Any) -> str:
+def _(text: str, /, **values: object) -> str:
     """A text in the current language, with its placeholders filled."""
     entry = language(used()).entries.get(text)
     return (entry.texts[0] if entry else text).format(**values) if values else (entry.texts[0] if entry else text)
 
 
-def ngettext(singular: str, plural: str, count: int, /, **values: Any) -> str:
+def ngettext(singular: str, plural: str, count: int, /, **values: object) -> str:
     """As `_`, with a plural form chosen by a number, which also fills the placeholder `count`."""
     current = language(used())
     entry = current.entries.get(singular)

@@ -128,7 +128,7 @@ def _heads_in(path: Path) -> Iterator[EarlierHead]:
             yield EarlierHead(number, hashed, slug)
 
 
-def _in_json(value: Any, slug: str | None = None) -> Iterator[EarlierHead]:
+def _in_json(value: object, slug: str | None = None) -> Iterator[EarlierHead]:
     """Every object with the number and hash of an event; `slug` is the study of the surrounding object."""
     if isinstance(value, list):
         for part in value:

@@ -77,7 +77,7 @@ def of_design(session: Session, study: Study, logged: tuple[dict[str, Any], int]
         yield differs
 
 
-def _fits(recorded: str, compute: Callable[..., str], *about: Any) -> bool:
+def _fits(recorded: str, compute: Callable[..., str], *about: object) -> bool:
     """Whether this is the hash, as it is computed now or as versions before 0.2.0 computed it on this database."""
     return recorded in (compute(*about, sorted_by_database=order) for order in (False, True))
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from sqlalchemy import delete, or_, select, update
 from sqlmodel import Session
@@ -116,11 +115,11 @@ def words_of(rubric: Rubric) -> frozenset[str]:
     return frozenset({*texts, *AssignmentState, *Purpose, ""})
 
 
-def _holds_other_text(rubric_words: frozenset[str], values: Any) -> bool:
+def _holds_other_text(rubric_words: frozenset[str], values: object) -> bool:
     return any(text not in rubric_words and not TIME.fullmatch(text) for text in _texts(values))
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _texts(value: object) -> Iterator[str]:
     """The texts in a JSON value, except names of fields."""
     if isinstance(value, str):
         yield value

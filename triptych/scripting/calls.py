@@ -10,7 +10,7 @@ import io
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from inspect import getdoc
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 from sqlmodel import Session, select
@@ -56,6 +56,11 @@ from triptych.storage.models import Membership, Person, Study, StudyState
 from triptych.study import launch, lifecycle, saved_setting
 from triptych.study.lifecycle import StudyLine
 
+if TYPE_CHECKING:  # pandas and SciPy, which annotators need not wait for
+    from triptych.exchange.judge_scores import Checked
+    from triptych.reports.build import Report
+    from triptych.stats.analysis.collection import Collected
+
 MB = 2**20
 
 
@@ -75,7 +80,7 @@ class Call:
     scope: Scope
     request: type[BaseModel]
     answer: type[BaseModel]
-    read: Callable[[Session, Asker, Any], Any] | None = None
+    read: Callable[[Session, Asker, Any], object] | None = None
     write: Callable[[Session, Asker, Any, Any], BaseModel] | None = None
     most_bytes: int = MB
 
@@ -99,7 +104,7 @@ def _asking(session: Session, asker: Asker, _: NoFields) -> Asking:
     )
 
 
-def _facts(line: StudyLine) -> dict[str, Any]:
+def _facts(line: StudyLine) -> dict[str, object]:
     study = line.study
     return {
         "study": study.slug,
@@ -159,7 +164,7 @@ def _page_of(
     return table(session, study_of(session, asker, page.study), page.number, page.limit)
 
 
-def _read_results(session: Session, asker: Asker, request: OfStudy) -> Any:
+def _read_results(session: Session, asker: Asker, request: OfStudy) -> tuple[Results, Collected | None]:
     from triptych.scripting import numbers  # pandas and SciPy, which annotators need not wait for
 
     see_one_state(session)
@@ -168,14 +173,14 @@ def _read_results(session: Session, asker: Asker, request: OfStudy) -> Any:
     return numbers.read(session, study), collected
 
 
-def _results(session: Session, asker: Asker, request: OfStudy, reading: Any) -> Results:
+def _results(session: Session, asker: Asker, request: OfStudy, reading: tuple[Results, Collected | None]) -> Results:
     """Every number of the results, with its interval. The log records that results were opened."""
     results, collected = reading
     _log_look(session, study_of(session, asker, request.study), asker, collected)
-    return cast(Results, results)
+    return results
 
 
-def _log_look(session: Session, study: Study, asker: Asker, collected: Any) -> None:
+def _log_look(session: Session, study: Study, asker: Asker, collected: Collected | None) -> None:
     """Log that the results were viewed, as the results page does."""
     from triptych.results import looking
 
@@ -315,7 +320,7 @@ def _links(invited: list[invitations.Invited]) -> PersonalLinks:
     )
 
 
-def _check_scores(session: Session, asker: Asker, request: Scores) -> Any:
+def _check_scores(session: Session, asker: Asker, request: Scores) -> Checked:
     from triptych.exchange import judge_scores
 
     study = study_of(session, asker, request.study)
@@ -323,7 +328,7 @@ def _check_scores(session: Session, asker: Asker, request: Scores) -> Any:
     return judge_scores.check(session, study, request.judge, scores)
 
 
-def _append_scores(session: Session, asker: Asker, request: Scores, checked: Any) -> Judged:
+def _append_scores(session: Session, asker: Asker, request: Scores, checked: Checked) -> Judged:
     """Add the scores of a judge (a model) to a launched study."""
     from triptych.exchange import judge_scores
 
@@ -332,7 +337,7 @@ def _append_scores(session: Session, asker: Asker, request: Scores, checked: Any
     return Judged(**vars(appended))
 
 
-def _build_report(session: Session, asker: Asker, request: OfStudy) -> Any:
+def _build_report(session: Session, asker: Asker, request: OfStudy) -> tuple[Report, Collected | None]:
     from triptych.reports.build import build_report
     from triptych.scripting import numbers
 
@@ -342,7 +347,9 @@ def _build_report(session: Session, asker: Asker, request: OfStudy) -> Any:
     return build_report(session, study), collected
 
 
-def _keep_report(session: Session, asker: Asker, request: OfStudy, built: Any) -> ReportFacts:
+def _keep_report(
+    session: Session, asker: Asker, request: OfStudy, built: tuple[Report, Collected | None]
+) -> ReportFacts:
     """Make a report of the current state of the study."""
     from triptych.reports import snapshot
 

@@ -231,7 +231,7 @@ class StudyClient:
         people = [link.pseudonym for link in links.people]
         return pd.DataFrame({"pseudonym": people, "link": self._addresses(links)})
 
-    def append_scores(self, judge: str, scores: pd.DataFrame | Sequence[Mapping[str, Any]]) -> Judged:
+    def append_scores(self, judge: str, scores: pd.DataFrame | Sequence[Mapping[str, object]]) -> Judged:
         """Add the scores of a judge (a model), all of them or none; a judge scores an item only once.
 
         scores: one row per value, with item_id, system (as in `items`), criterion, value, and optionally explanation.
@@ -266,7 +266,7 @@ class StudyClient:
         """The zip file of a stored report, unchanged."""
         return cast(Zip, self._call("report_file", sha256=sha256)).content
 
-    def _call(self, name: str, **fields: Any) -> Any:
+    def _call(self, name: str, **fields: object) -> Any:
         return self._connection.call(name, study=self.name, **fields)
 
     def _set_state(self, state: str) -> StudyFacts:
@@ -275,7 +275,7 @@ class StudyClient:
 
     def _table(self, name: str) -> pd.DataFrame:
         """All pages of a table."""
-        rows: list[list[Any]] = []
+        rows: list[list[object]] = []
         after: str | None = ""
         while after is not None:
             page: TableRows = self._call(name, after=after, limit=ROWS_AT_ONCE)
@@ -288,7 +288,7 @@ class StudyClient:
         return [None if person.link is None else f"{url}{person.link}" for person in links.people]
 
 
-def _numbers(rows: list[list[Any]], columns: list[str]) -> pd.DataFrame:
+def _numbers(rows: Sequence[Sequence[object]], columns: list[str]) -> pd.DataFrame:
     numbers = pd.DataFrame(rows, columns=columns)
     for column in ("value", "low", "high"):
         numbers[column] = pd.to_numeric(numbers[column])
@@ -329,7 +329,7 @@ def _upload(items: PathLike | pd.DataFrame) -> dict[str, str]:
     return as_upload("items.jsonl", "\n".join(json.dumps(row, ensure_ascii=False) for row in rows).encode())
 
 
-def _guests(people: Iterable[str] | pd.DataFrame) -> list[dict[str, Any]]:
+def _guests(people: Iterable[str] | pd.DataFrame) -> list[dict[str, object]]:
     if isinstance(people, pd.DataFrame):
         return _records(people, GUEST_COLUMNS)
     if isinstance(people, str):
@@ -337,7 +337,7 @@ def _guests(people: Iterable[str] | pd.DataFrame) -> list[dict[str, Any]]:
     return [{"name": name} for name in people]
 
 
-def _records(table: pd.DataFrame | Sequence[Mapping[str, Any]], columns: Sequence[str]) -> list[dict[str, Any]]:
+def _records(table: pd.DataFrame | Sequence[Mapping[str, object]], columns: Sequence[str]) -> list[dict[str, object]]:
     """The rows as JSON values; empty cells are omitted. Raises ImportRefused for unknown columns."""
     frame = table if isinstance(table, pd.DataFrame) else pd.DataFrame(list(table))
     others = [str(column) for column in frame.columns if column not in columns]
@@ -346,12 +346,12 @@ def _records(table: pd.DataFrame | Sequence[Mapping[str, Any]], columns: Sequenc
     return [{name: value for name, value in row.items() if value is not None} for row in _rows(frame)]
 
 
-def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
+def _rows(frame: pd.DataFrame) -> list[dict[str, object]]:
     """The rows, without NumPy's types; empty cells are None."""
     rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
     return [{str(name): getattr(cell, "tolist", lambda own=cell: own)() for name, cell in row.items()} for row in rows]
 
 
-def _plain(part: Any) -> Any:
+def _plain(part: object) -> object:
     """A part of a cell that JSON cannot encode, as one that it can: arrays as lists, dates in ISO 8601."""
     return getattr(part, "tolist", getattr(part, "isoformat", part.__str__))()

@@ -9,9 +9,10 @@ import secrets
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from http.client import HTTPException
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, cast
 from urllib.parse import quote, urlencode, urlsplit
 
 from pydantic import BaseModel, ValidationError
@@ -48,7 +49,7 @@ class HttpConnection:
         proxies = {} if settings.is_loopback(parts.hostname) else urllib.request.getproxies()
         self.opener = urllib.request.build_opener(urllib.request.ProxyHandler(proxies), _NoRedirect)
 
-    def call(self, name: str, **fields: Any) -> BaseModel:
+    def call(self, name: str, **fields: object) -> BaseModel:
         """The answer to a call. After a temporary error the request is repeated with the same idempotency key.
 
         Raises the error of a refusal, DatabaseUnavailable if nobody responds.
@@ -65,7 +66,7 @@ class HttpConnection:
     def close(self) -> None:
         """Nothing to close."""
 
-    def _sent(self, call: Call, fields: dict[str, Any], key: str) -> bytes:
+    def _sent(self, call: Call, fields: Mapping[str, object], key: str) -> bytes:
         path = IN_PATH.sub(lambda match: quote(str(fields[match[1]]), safe=""), call.path)
         rest = {name: value for name, value in fields.items() if f"{{{name}}}" not in call.path}
         headers, body = {**self.headers, "Accept": "application/json"}, None
@@ -96,7 +97,7 @@ class HttpConnection:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: Any) -> None:
+    def redirect_request(self, *_: object) -> None:
         """Never follow a redirect, which would send the token to another address."""
 
 
@@ -117,7 +118,7 @@ class HomeConnection:
     def __init__(self, engine: Engine, lock: IO[str] | None, lead: str, url: str) -> None:
         self.engine, self.lock, self.lead, self.url = engine, lock, lead, url.rstrip("/")
 
-    def call(self, name: str, **fields: Any) -> BaseModel:
+    def call(self, name: str, **fields: object) -> BaseModel:
         """The answer to a call. Raises the error of a refusal, DatabaseUnavailable."""
         call = BY_NAME[name]
         try:

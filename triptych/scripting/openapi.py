@@ -21,13 +21,13 @@ ABOUT = (
 )
 
 
-def document() -> dict[str, Any]:
+def document() -> dict[str, object]:
     """The OpenAPI 3.1 document as JSON data."""
     models = {model for call in CALLS for model in (call.request, call.answer)} - {Zip}
     ordered = sorted(models, key=lambda model: model.__name__)
     _, schemas = models_json_schema([(model, "validation") for model in ordered], ref_template=REFERENCE)
     definitions = schemas["$defs"]
-    paths: dict[str, dict[str, Any]] = {}
+    paths: dict[str, dict[str, object]] = {}
     for call in CALLS:
         paths.setdefault(f"{BASE}{call.path}", {})[call.method.lower()] = _operation(call, definitions)
     definitions["Refusal"] = {
@@ -47,13 +47,13 @@ def document() -> dict[str, Any]:
     }
 
 
-def _operation(call: Call, definitions: dict[str, Any]) -> dict[str, Any]:
+def _operation(call: Call, definitions: dict[str, Any]) -> dict[str, object]:
     schema = definitions[call.request.__name__]
     in_path = IN_PATH.findall(call.path)
     rest = {name: field for name, field in schema.get("properties", {}).items() if name not in in_path}
     properties = schema.get("properties", {})
     parameters = [{"name": name, "in": "path", "required": True, "schema": properties[name]} for name in in_path]
-    operation: dict[str, Any] = {
+    operation: dict[str, object] = {
         "operationId": call.name,
         "summary": call.summary,
         "description": f"For tokens that may {call.scope}.",
@@ -69,12 +69,12 @@ def _operation(call: Call, definitions: dict[str, Any]) -> dict[str, Any]:
     return operation | {"parameters": parameters}
 
 
-def _answer(call: Call) -> dict[str, Any]:
+def _answer(call: Call) -> dict[str, object]:
     if call.answer is Zip:
         return {"description": "The file.", "content": {"application/zip": {}}}
     return _described(call.summary, call.answer.__name__)
 
 
-def _described(text: str, model: str) -> dict[str, Any]:
+def _described(text: str, model: str) -> dict[str, object]:
     schema = {"$ref": REFERENCE.format(model=model)}
     return {"description": text, "content": {"application/json": {"schema": schema}}}

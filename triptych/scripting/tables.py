@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from sqlalchemy import select
 from sqlmodel import Session
@@ -51,7 +50,7 @@ def highlights(session: Session, study: Study, number: int, count: int) -> Table
     return _table(HIGHLIGHTS_HEADER, export_highlights(session, study, part), part, has_more)
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[Any]], part: range, has_more: bool) -> TableRows:
+def _table(header: Sequence[str], rows: Iterable[Sequence[object]], part: range, has_more: bool) -> TableRows:
     return TableRows(
         columns=list(header), rows=[list(row) for row in rows], next=str(part.stop - 1) if has_more else None
     )

@@ -351,7 +351,7 @@ def locked_study(session: Session, study_id: int) -> Study:
     return study
 
 
-def digest(salt: str, old: Any, new: Any, carried: str | None = None) -> str:
+def digest(salt: str, old: object, new: object, carried: str | None = None) -> str:
     """Salted digest of the values and rows, which may be erased later; a fixed digest if there are none."""
     if old is None and new is None and carried is None:
         return NO_VALUES
@@ -480,7 +480,7 @@ def blind_names(session: Session, study: Study) -> set[str]:
     return set(session.scalars(select(System.name).where(System.study_id == study.id)))
 
 
-def tells_systems(value: Any, names: Collection[str]) -> bool:
+def tells_systems(value: object, names: Collection[str]) -> bool:
     """Whether a logged value tells which system is which.
 
     It names one, or the order of candidates, whose ids follow the uploaded file, or is a hash of the names without a

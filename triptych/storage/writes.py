@@ -63,9 +63,9 @@ class AnswerRows:
     set_aside: position → reason.
     """
 
-    ratings: Sequence[dict[str, Any]] = ()
+    ratings: Sequence[Mapping[str, object]] = ()
     explanations: Sequence[Explained] = ()
-    highlights: Sequence[dict[str, Any]] = ()
+    highlights: Sequence[Mapping[str, object]] = ()
     set_aside: Mapping[int, str] = field(default_factory=dict)
 
 
@@ -73,22 +73,22 @@ def is_sqlite(session: Session) -> bool:
     return session.get_bind().dialect.name == "sqlite"
 
 
-def update_row(session: Session, table: type[Base], row_id: int, columns: Mapping[str, Any]) -> None:
+def update_row(session: Session, table: type[Base], row_id: int, columns: Mapping[str, object]) -> None:
     """Changes these columns of one row, bypassing the ORM."""
     session.connection().execute(_update(table, tuple(columns)), _changes(row_id, columns))
 
 
 @cache
 def _update(table: type[Base], names: tuple[str, ...]) -> Update:
-    changes: dict[str, Any] = {name: bindparam(f"set_{name}") for name in names}
+    changes: dict[str, object] = {name: bindparam(f"set_{name}") for name in names}
     return update(table.__table__).where(table.__table__.c.id == bindparam("row_id")).values(changes)
 
 
-def _changes(row_id: int, columns: Mapping[str, Any]) -> dict[str, Any]:
+def _changes(row_id: int, columns: Mapping[str, object]) -> dict[str, object]:
     return {"row_id": row_id, **{f"set_{name}": value for name, value in columns.items()}}
 
 
-def add_rows(session: Session, table: type[Base], rows: Sequence[dict[str, Any]]) -> None:
+def add_rows(session: Session, table: type[Base], rows: Sequence[Mapping[str, object]]) -> None:
     """Inserts rows of one shape.
 
     The driver would send PostgreSQL one statement per row. Here all rows are sent as one JSON value: 15 ratings take
@@ -103,7 +103,7 @@ def add_rows(session: Session, table: type[Base], rows: Sequence[dict[str, Any]]
         run(_insert_json(table, tuple(rows[0])), {"rows": json.dumps(rows)})
 
 
-def add_numbered(session: Session, table: type[Base], rows: Sequence[dict[str, Any]]) -> list[int]:
+def add_numbered(session: Session, table: type[Base], rows: Sequence[Mapping[str, object]]) -> list[int]:
     """Inserts rows of one shape; returns their ids in the same order.
 
     SQLAlchemy would ask SQLite for each id in a statement of its own. There the transaction is the only one that
@@ -135,8 +135,8 @@ def _insert_json(table: type[Base], names: tuple[str, ...]) -> Insert:
 def store_annotation(
     session: Session,
     assignment_id: int,
-    columns: Mapping[str, Any],
-    submission: Mapping[str, Any],
+    columns: Mapping[str, object],
+    submission: Mapping[str, object],
     answers: AnswerRows,
     *,
     first: bool,
@@ -164,9 +164,9 @@ def store_annotation(
 def _store_final(
     session: Session,
     assignment_id: int,
-    columns: Mapping[str, Any],
-    submission: Mapping[str, Any],
-    ratings: Sequence[dict[str, Any]],
+    columns: Mapping[str, object],
+    submission: Mapping[str, object],
+    ratings: Sequence[Mapping[str, object]],
 ) -> bool:
     """Writes the assignment, the submission and the ratings; on PostgreSQL in one statement.
 
@@ -207,7 +207,7 @@ def _add_explanations(session: Session, assignment_id: int, explanations: Sequen
 
 
 def add_events(
-    session: Session, study_id: int, rows: Sequence[dict[str, Any]], details: Sequence[dict[str, Any] | None]
+    session: Session, study_id: int, rows: Sequence[Mapping[str, object]], details: Sequence[dict[str, Any] | None]
 ) -> None:
     """Appends events to the study's log, each with its values (salt, old, new) or None, and moves the study's head.
 

@@ -317,7 +317,7 @@ def _wording(mistake: Any) -> str:
     return f"{place}: {mistake['msg'].removeprefix('Value error, ').rstrip('.')}."
 
 
-def _described(place: tuple[Any, ...]) -> str:
+def _described(place: tuple[object, ...]) -> str:
     """The description of the field at this place."""
     model: Any = StudySettings
     for name in place[:-1]:

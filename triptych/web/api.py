@@ -105,7 +105,7 @@ async def answer(call: Call, request: Request) -> Response:
         return _refusal(error)
 
 
-async def _in_thread(command: Callable[..., T], *arguments: Any) -> T:
+async def _in_thread(command: Callable[..., T], *arguments: object) -> T:
     return await asyncio.get_running_loop().run_in_executor(_threads, command, *arguments)
 
 
@@ -162,7 +162,7 @@ def _answered(call: Call, proof: Proof, request: Request, content: bytes) -> Res
 
 def _message(call: Call, request: Request, content: bytes) -> BaseModel:
     """The validated request. Raises ImportRefused naming the invalid fields."""
-    fields: dict[str, Any] = dict(request.query_params)
+    fields: dict[str, object] = dict(request.query_params)
     if call.method != "GET":
         try:
             body = json.loads(content or b"{}")

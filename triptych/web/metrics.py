@@ -11,9 +11,10 @@ import time
 from collections import Counter as Tally
 from collections.abc import Iterator
 from functools import lru_cache, partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine, event, func, select
+from sqlalchemy.pool import ConnectionPoolEntry
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -25,6 +26,9 @@ from triptych.storage.database import reading
 from triptych.storage.models import Login, Person, Role, Submission
 from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.web.session import cookie_in, login_secret, web_engine
+
+if TYPE_CHECKING:  # imported only where metrics are on
+    from prometheus_client import Metric
 
 SOCKET = "/_stcore/stream"
 # one label for each group of addresses, so that neither studies nor people become labels
@@ -49,7 +53,7 @@ class Meter:
         ProcessCollector(registry=self.registry)
         self.registry.register(self)
 
-    def collect(self) -> Iterator[Any]:
+    def collect(self) -> Iterator[Metric]:
         """The metrics that are counted on request."""
         from prometheus_client.core import GaugeMetricFamily
 
@@ -64,7 +68,7 @@ class Meter:
             if value is not None:
                 yield GaugeMetricFamily(name, help_text, value=value)
 
-    def describe(self) -> list[Any]:
+    def describe(self) -> list[Metric]:
         """Returns nothing, so that registering does not query the database."""
         return []
 
@@ -98,10 +102,10 @@ def watch(engine: Engine) -> None:
     if process_meter is None:
         return
 
-    def on_checkout(_: Any, record: Any, __: Any) -> None:
+    def on_checkout(_: object, record: ConnectionPoolEntry, __: object) -> None:
         record.info["checked_out"] = time.perf_counter()
 
-    def on_checkin(_: Any, record: Any) -> None:
+    def on_checkin(_: object, record: ConnectionPoolEntry) -> None:
         began = record.info.pop("checked_out", None)
         if began is not None:
             process_meter.transactions.observe(time.perf_counter() - began)
@@ -115,7 +119,7 @@ def _count_errors(process_meter: Meter) -> None:
     """Count errors when log records are made, since Streamlit's loggers do not propagate to other handlers."""
     make = logging.getLogRecordFactory()
 
-    def counted(*args: Any, **kwargs: Any) -> logging.LogRecord:
+    def counted(*args: object, **kwargs: object) -> logging.LogRecord:
         record = make(*args, **kwargs)
         if record.levelno >= logging.ERROR:
             process_meter.errors.labels(record.name.partition(".")[0]).inc()

@@ -49,14 +49,14 @@ def _rubric(secret: str | None, body: Any) -> Response:
     return in_transaction(partial(_stored, text), as_refusal, secret, body)
 
 
-def _stored(text: str | None, session: Session, secret: str | None, body: Any) -> JSONResponse:
+def _stored(text: str | None, session: Session, secret: str | None, body: object) -> JSONResponse:
     who, study = _asked(session, secret, body)
     if text is None:
         return JSONResponse(rubric_form.look(session, study))
     return JSONResponse(rubric_form.change(session, study, text_of(body, "base"), text, who.pseudonym))
 
 
-def _asked(session: Session, secret: str | None, body: Any) -> tuple[Who, Study]:
+def _asked(session: Session, secret: str | None, body: object) -> tuple[Who, Study]:
     who = logins.signed_in(session, secret)
     study = lifecycle.led_by(session, who, text_of(body, "study"))
     if text_of(body, "form") != stored_name(who.pseudonym, study.slug):
@@ -87,7 +87,7 @@ def _in_form(text: str | None, body: dict[str, Any]) -> str | None:
         raise InvalidAnnotation("The rubric is nested too deeply.") from error
 
 
-def _sound(part: Any) -> Any:
+def _sound(part: object) -> Any:
     """The value without lone surrogates, which JSON can contain and UTF-8 cannot."""
     return json.loads(json.dumps(part, ensure_ascii=False).encode("utf-8", "replace"))
 

@@ -43,11 +43,12 @@ EVERYWHERE = (None, "", "0.0.0.0", "::")  # noqa: S104 (only compared with)
 OPEN_FILES = 65_536
 SHUTDOWN_SECONDS = 10.0  # for which a stopping server waits for transactions
 FINISH_SECONDS = 300.0
+Option = Callable[[str], Any]  # returns Streamlit's setting of a name
 log = logging.getLogger("triptych.web")
 
 
 @contextmanager
-def running(option: Callable[[str], Any]) -> Iterator[None]:
+def running(option: Option) -> Iterator[None]:
     """Open and lock the database for this server, and print the set-up link if there is no lead yet.
 
     `option` returns Streamlit's setting of a name; "server.address" is the address to listen on, None for all. Raises
@@ -113,7 +114,7 @@ def limit_lines_of_pages() -> None:
             logging.getLogger(name).addFilter(lambda _: not budgets.spending("refusal_lines").take("pages"))
 
 
-def refuse_other_options(option: Callable[[str], Any]) -> None:
+def refuse_other_options(option: Option) -> None:
     """Raises UnsafeSettings for a setting of Streamlit that differs from our file, except those in ADJUSTABLE.
 
     Streamlit prefers its environment variables to the file, and somebody may have set them for another app.
@@ -147,7 +148,7 @@ def _mail(engine: Engine) -> AbstractContextManager[None]:
     return mail.watching(engine, server)
 
 
-def _for_scripts(lock: IO[str] | None, option: Callable[[str], Any]) -> AbstractContextManager[None]:
+def _for_scripts(lock: IO[str] | None, option: Option) -> AbstractContextManager[None]:
     """The key file for scripts on this computer that call an app with a SQLite file; PostgreSQL needs none."""
     return nullcontext() if lock is None else home.announced(settings.local_folder(), local_address(option))
 
@@ -208,7 +209,7 @@ def name_places(error: Exception) -> None:
         sys.stdout.flush()
 
 
-def address(option: Callable[[str], Any]) -> str:
+def address(option: Option) -> str:
     """The address for printed links: the first of TRIPTYCH_ADDRESS, otherwise `local_address`.
 
     `option` returns Streamlit's setting of a name. Raises UnsafeSettings.
@@ -217,7 +218,7 @@ def address(option: Callable[[str], Any]) -> str:
     return f"{origins[0]}{prefix_of(option('server.baseUrlPath'))}" if origins else local_address(option)
 
 
-def local_address(option: Callable[[str], Any]) -> str:
+def local_address(option: Option) -> str:
     """Where programs on this computer reach the app. `option` returns Streamlit's setting of a name."""
     bound = option("server.address")
     host_name = "127.0.0.1" if bound in EVERYWHERE else bound

@@ -59,7 +59,7 @@ MAX_ENDED = 10_000
 _ended: OrderedDict[str, None] = OrderedDict()  # the logins whose last message was refused as one of nobody signed in
 
 
-def refused(status: int, reason: str, message: str, **more: Any) -> JSONResponse:
+def refused(status: int, reason: str, message: str, **more: object) -> JSONResponse:
     return JSONResponse({"refused": reason, "message": message, **more}, status_code=status)
 
 
@@ -135,7 +135,7 @@ async def _until(end: float) -> AsyncIterator[None]:
         raise DatabaseBusy(BUSY) from error
 
 
-async def _in_thread(threads: ThreadPoolExecutor, command: Callable[..., T], *arguments: Any) -> T:
+async def _in_thread(threads: ThreadPoolExecutor, command: Callable[..., T], *arguments: object) -> T:
     return await asyncio.get_running_loop().run_in_executor(threads, copy_context().run, command, *arguments)
 
 
@@ -191,7 +191,7 @@ def in_transaction(
         return refuse(error, secret, body)
 
 
-def as_refusal(error: TriptychError, secret: str | None, body: Any) -> JSONResponse:
+def as_refusal(error: TriptychError, secret: str | None, body: object) -> JSONResponse:
     invalid = isinstance(error, InvalidAnnotation)
     return refused(400 if invalid else 409, "invalid" if invalid else "closed", str(error))
 
@@ -229,7 +229,7 @@ def _next_draft(secret: str | None, body: Any) -> Response:
     return in_transaction(_save_draft, as_refusal, secret, body)
 
 
-def _save_draft(session: Session, secret: str | None, body: Any) -> JSONResponse:
+def _save_draft(session: Session, secret: str | None, body: object) -> JSONResponse:
     who = logins.signed_in(session, secret)
     answer = drafts.save_draft(session, who, read_message(DraftMessage, body))
     if isinstance(answer, Refusal):
@@ -237,24 +237,24 @@ def _save_draft(session: Session, secret: str | None, body: Any) -> JSONResponse
     return JSONResponse({"stored": answer})
 
 
-def _renew(session: Session, secret: str | None, body: Any) -> JSONResponse:
+def _renew(session: Session, secret: str | None, body: object) -> JSONResponse:
     who = logins.signed_in(session, secret)
     return JSONResponse({"renewed": reservations.renew(session, who, text_of(body, "assignment"))})
 
 
-def _act(session: Session, secret: str | None, body: Any) -> Response:
+def _act(session: Session, secret: str | None, body: object) -> Response:
     who, study = _asked(session, secret, body)
     action = _action(body)
     # after training, the guidelines include its items, which the browser does not have yet
     return _answer(desk.act(session, study, who, action), with_rubric=action.get("kind") == "continue")
 
 
-def _items(session: Session, secret: str | None, body: Any) -> Response:
+def _items(session: Session, secret: str | None, body: object) -> Response:
     who, study = assignments.asked_by(session, secret, text_of(body, "assignment"))
     return Response(own_items(session, study, who).model_dump_json(), media_type="application/json")
 
 
-def _asked(session: Session, secret: str | None, body: Any) -> tuple[Who, Study]:
+def _asked(session: Session, secret: str | None, body: object) -> tuple[Who, Study]:
     """The sender, whose membership is locked, and the study. Someone who is signed out gets that message first,
     whatever they sent.
     """
@@ -265,11 +265,11 @@ def _asked(session: Session, secret: str | None, body: Any) -> tuple[Who, Study]
         raise
 
 
-def _action(body: Any) -> Any:
+def _action(body: object) -> Any:
     return body.get("action") if isinstance(body, dict) else None
 
 
-def text_of(message: Any, name: str) -> str:
+def text_of(message: object, name: str) -> str:
     """A required text of the message. Raises InvalidAnnotation."""
     text = message.get(name) if isinstance(message, dict) else None
     if not isinstance(text, str) or not text.isascii() or "\0" in text:

@@ -25,7 +25,7 @@ from triptych.formats.writers.model import (
 from triptych.formats.writers.writing import as_json, csv_file, jsonl_file, parquet_file
 
 # column → function that gets its cell
-ITEMS: dict[str, Callable[[FinishedItem, CandidateDraft], Any]] = {
+ITEMS: dict[str, Callable[[FinishedItem, CandidateDraft], object]] = {
     "item_id": lambda item, _: item.item_id,
     "purpose": lambda item, _: item.purpose,
     "context": lambda item, _: item.context,
@@ -81,7 +81,7 @@ COLUMNS = {
     "extra_texts": Column("Titled texts shown with the context, as JSON."),
     "retired": Column("Whether the lead retired the item from the study.", Type.truth),
 }
-CHANGES: dict[Type, Callable[[Any], Any]] = {
+CHANGES: dict[Type, Callable[[Any], object]] = {
     Type.truth: bool,
     Type.time: datetime.fromisoformat,
     Type.keys: lambda keys: keys.split(";") if keys else [],
@@ -116,7 +116,7 @@ def csv_tables(finished: Finished, options: ExportOptions, notes: list[str]) -> 
 
 def parquet_tables(finished: Finished, options: ExportOptions, notes: list[str]) -> Iterator[File]:
     """The four tables as Parquet files in the folder `data`."""
-    rows = {
+    rows: dict[str, tuple[Sequence[str], Iterable[Sequence[object]]]] = {
         "items": (ITEMS_HEADER, item_rows(finished.items(EVERYTHING), ITEMS_HEADER)),
         "annotations": (ANNOTATIONS_HEADER, annotation_rows(finished)),
         "ratings": (RATINGS_HEADER, finished.ratings()),
@@ -135,7 +135,7 @@ def events_jsonl(finished: Finished, options: ExportOptions, notes: list[str]) -
         notes.append(WITHHELD)
 
 
-def item_rows(items: Iterable[FinishedItem], columns: Sequence[str]) -> Iterator[list[Any]]:
+def item_rows(items: Iterable[FinishedItem], columns: Sequence[str]) -> Iterator[list[object]]:
     """One row per candidate, with these columns of ITEMS; turns as lists of {speaker, text}."""
     for item in items:
         for candidate in item.candidates:
@@ -176,7 +176,7 @@ def _schema(finished: Finished, header: Sequence[str]) -> Any:
     return schema.with_metadata(seal | {"last_event_hash": finished.event_hash})
 
 
-def _typed(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[list[Any]]:
+def _typed(header: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[list[object]]:
     changes = [CHANGES.get(COLUMNS[name].type) for name in header]
     for row in rows:
         yield [
