@@ -7,7 +7,6 @@ import ipaddress
 import os
 import secrets
 import tomllib
-from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
@@ -299,7 +298,11 @@ def _stored_secret(path: Path) -> str:
             file.flush()
             os.fsync(file.fileno())
         # the first link wins; no process reads a half-written file
-        with suppress(FileExistsError):
+        try:
             path.hardlink_to(fresh)
-        fresh.unlink()
+        except FileExistsError:
+            pass
+        except OSError:  # a file system without hard links, such as exFAT
+            fresh.replace(path)
+        fresh.unlink(missing_ok=True)
     return path.read_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import http.client
 import json
 import os
@@ -9,6 +10,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from http.cookies import SimpleCookie
+from pathlib import Path
 
 import pytest
 from helpers.present import present
@@ -261,6 +263,18 @@ def test_the_cookie_secret_is_made_once_and_private(tmp_path, monkeypatch):
     assert first == second
     assert len(first) >= 48
     assert stat.S_IMODE((tmp_path / "cookie.secret").stat().st_mode) == 0o600
+
+
+def test_a_file_system_without_hard_links_holds_the_secret(tmp_path, monkeypatch):
+    monkeypatch.delenv("TRIPTYCH_SECRET", raising=False)
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+
+    assert settings.cookie_secret() == (tmp_path / "cookie.secret").read_text()
+    assert [path.name for path in tmp_path.iterdir()] == ["cookie.secret"]
 
 
 @pytest.mark.parametrize("value", ["", "x", "a.b", "ü", "x" * 5000, "secret.AAAA"])
