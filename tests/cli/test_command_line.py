@@ -168,14 +168,14 @@ def test_a_reading_command_creates_and_changes_no_database(run, tmp_path, monkey
     assert list(tmp_path.iterdir()) == []
 
     engine = database.open_engine(f"sqlite:///{tmp_path / 'triptych.db'}")
-    schema.create_version(engine, "0002")
+    schema.create_version(engine, "0003")
     before = {path.name: path.read_bytes() for path in tmp_path.glob("*.db")}
     code, output, complaint = run(*words)
     assert (code, output) == (2, "")
-    assert "version 0002" in complaint
+    assert "version 0003" in complaint
     assert complaint.rstrip().endswith(".venv/bin/python -m triptych data migrate")
     assert {path.name: path.read_bytes() for path in tmp_path.glob("*.db")} == before
-    assert schema.stored_version(engine) == "0002"
+    assert schema.stored_version(engine) == "0003"
     engine.dispose()
 
 

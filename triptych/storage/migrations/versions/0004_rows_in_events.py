@@ -11,7 +11,3 @@ down_revision = "0003"
 
 def upgrade() -> None:
     op.add_column("event_detail", sa.Column("rows", sa.String(), nullable=True))
-
-
-def downgrade() -> None:
-    op.drop_column("event_detail", "rows")

@@ -1,4 +1,4 @@
-"""The first schema"""
+"""The tables of the first release, 0.1.0"""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from alembic import op
 
 from triptych.storage.models import Utc, at_slot, partial_index
 
-revision = "0001"
+revision = "0003"
 down_revision = None
+NEXT_ITEM, FREE = ["study_id", "purpose", "retired", "priority", "taken", "rank"], sa.text("taken < raters")
 
 
 def part_of(table: str, *, nullable: bool = False, unique: bool = False, index: bool = False) -> sa.Column[int]:
@@ -134,7 +135,7 @@ def upgrade() -> None:
         sa.Column("revoked_at", Utc()),
     )
     op.create_table(
-        "item",
+        sa.quoted_name("item", quote=True),  # as in the files of that release, which stored files are compared with
         sa.Column("id", sa.Integer(), primary_key=True),
         part_of("study"),
         sa.Column("external_id", sa.String(), nullable=False),
@@ -149,22 +150,12 @@ def upgrade() -> None:
         sa.Column("rank", sa.Integer(), nullable=False),
         sa.Column("retired", sa.Boolean(), nullable=False),
         sa.Column("retired_reason", sa.String()),
-        sa.CheckConstraint("purpose IN ('main', 'training')", name="ck_item_purpose"),
+        sa.CheckConstraint("purpose IN ('main', 'training', 'gold', 'attention')", name="ck_item_purpose"),
         sa.CheckConstraint("taken >= 0 AND taken <= raters", name="ck_never_over_assigned"),
         sa.UniqueConstraint("study_id", "external_id"),
-        partial_index(
-            "ix_item_free",
-            "study_id",
-            "purpose",
-            "retired",
-            "priority",
-            "taken",
-            "rank",
-            where="taken < raters",
-            unique=False,
-        ),
-        sa.Index("ix_item_next", "study_id", "purpose", "retired", "priority", "taken", "rank"),
     )
+    op.create_index("ix_item_free", "item", NEXT_ITEM, sqlite_where=FREE, postgresql_where=FREE)
+    op.create_index("ix_item_next", "item", NEXT_ITEM)
     op.create_table(
         "membership",
         sa.Column("id", sa.Integer(), primary_key=True),
@@ -174,6 +165,10 @@ def upgrade() -> None:
         sa.Column("joined_at", Utc(), nullable=False),
         sa.Column("consent_version", sa.String()),
         sa.Column("consented_at", Utc()),
+        sa.Column("instructions_read_at", Utc()),
+        sa.Column("turned_away_at", Utc()),
+        sa.Column("turned_away_as", sa.String()),
+        sa.Column("withdrawn_at", Utc()),
         sa.Column("excluded_at", Utc()),
         sa.Column("excluded_reason", sa.String()),
         sa.CheckConstraint("role IN ('annotator', 'lead')", name="ck_role_known"),
@@ -187,6 +182,16 @@ def upgrade() -> None:
         sa.Column("blind_code", sa.Integer(), nullable=False),
         sa.UniqueConstraint("study_id", "blind_code"),
         sa.UniqueConstraint("study_id", "name"),
+    )
+    op.create_table(
+        "workbook",
+        sa.Column("id", sa.Integer(), primary_key=True),
+        part_of("study", index=True),
+        part_of("person"),
+        sa.Column("token", sa.String(), nullable=False, unique=True),
+        sa.Column("made_at", Utc(), nullable=False),
+        sa.Column("returned_at", Utc()),
+        sa.Column("cancelled_at", Utc()),
     )
     op.create_table(
         "assignment",
@@ -226,13 +231,17 @@ def upgrade() -> None:
         ),
         sa.Index("ix_assignment_expiry", "study_id", "state", "expires_at"),
         sa.Index("ix_assignment_person", "person_id", "study_id", "submitted_at"),
-        partial_index("ux_one_live_reservation", "study_id", "person_id", where="state = 'reserved'"),
+        partial_index(
+            "ux_one_live_reservation", "study_id", "person_id", where="state = 'reserved' AND origin = 'web'"
+        ),
         partial_index(
             "ux_one_main_per_person",
             "item_id",
             "person_id",
-            where="purpose IN ('main', 'training') AND state <> 'expired'",
+            where="purpose IN ('main', 'training', 'gold', 'attention') AND state <> 'expired'",
         ),
+        partial_index("ux_one_repeat", "repeat_of", where="repeat_of IS NOT NULL AND state <> 'expired'"),
+        partial_index("ux_one_final_value", "item_id", where="purpose = 'adjudication'"),
     )
     op.create_table(
         "candidate",
@@ -356,3 +365,51 @@ def upgrade() -> None:
         sa.Column("text", sa.String(), nullable=False),
         sa.Column("words", sa.Integer(), nullable=False),
     )
+    op.create_table(
+        "snapshot",
+        sa.Column("id", sa.Integer(), primary_key=True),
+        part_of("study"),
+        sa.Column("event_number", sa.Integer(), nullable=False),
+        sa.Column("event_hash", sa.String(), nullable=False),
+        sa.Column("scope", sa.JSON(), nullable=False),
+        sa.Column("sha256", sa.String(), nullable=False),
+        sa.Column("made_at", Utc(), nullable=False),
+        sa.Column("made_by", sa.String(), nullable=False),
+        sa.Column("file", sa.LargeBinary(), nullable=False),
+        sa.UniqueConstraint("study_id", "sha256"),
+    )
+    op.create_table(
+        "entry_attempt",
+        sa.Column("id", sa.Integer(), primary_key=True),
+        part_of("membership"),
+        sa.Column("number", sa.Integer(), nullable=False),
+        sa.Column("started_at", Utc(), nullable=False),
+        sa.Column("finished_at", Utc()),
+        sa.Column("asked", sa.Integer(), nullable=False),
+        sa.Column("right", sa.Integer(), nullable=False),
+        sa.Column("passed", sa.Boolean()),
+        sa.CheckConstraint("(passed IS NULL) = (finished_at IS NULL)", name="ck_attempt_finished"),
+        sa.CheckConstraint('"right" BETWEEN 0 AND asked', name="ck_right_of_asked"),
+        sa.UniqueConstraint("membership_id", "number"),
+    )
+    op.create_table(
+        "test_answer",
+        sa.Column("id", sa.Integer(), primary_key=True),
+        sa.Column("attempt_id", sa.Integer(), sa.ForeignKey("entry_attempt.id", ondelete="CASCADE"), nullable=False),
+        sa.Column("question", sa.String(), nullable=False),
+        sa.Column("option", sa.String(), nullable=False),
+        sa.Column("correct", sa.Boolean(), nullable=False),
+        sa.Column("answered_at", Utc(), nullable=False),
+        sa.UniqueConstraint("attempt_id", "question"),
+    )
+    op.create_table(
+        "planned_item",
+        sa.Column("id", sa.Integer(), primary_key=True),
+        part_of("study"),
+        part_of("person"),
+        part_of("item"),
+        sa.Column("rank", sa.Integer(), nullable=False),
+        sa.UniqueConstraint("study_id", "person_id", "item_id"),
+    )
+    # in SQL, for the same reason
+    op.execute("ALTER TABLE assignment ADD COLUMN workbook_id INTEGER REFERENCES workbook (id)")
