@@ -102,14 +102,12 @@ class ReadOptions:
     append_field         a field whose text becomes the last turn; `append_speaker` says it
     judge_conversation   items without candidates are judged by their own conversation
     roles                pairs (column, role) for columns whose role the lead chose
-    restore_formulas     take off the ' that a CSV export puts before = + - @ (see `long_csv.restore_cell`)
     """
 
     sheet: str | None = None
     append_field: str | None = None
     append_speaker: str | None = None
     judge_conversation: bool = False
-    restore_formulas: bool = False
     roles: tuple[tuple[str, str], ...] = ()
 
 

@@ -12,7 +12,7 @@ from triptych.formats.json_files import read_json
 from triptych.formats.layout import ITEMS
 from triptych.formats.model import MAX_UPLOAD, Contents, Findings, ReadOptions, Source
 from triptych.formats.parquet.reading import read_parquet
-from triptych.formats.tables import read_delimited, restored, tally_escaped
+from triptych.formats.tables import read_delimited, tally_escaped
 from triptych.formats.task_files import unpacked
 
 Reader = Callable[[bytes, Contents, ReadOptions, Findings], Source]
@@ -44,10 +44,7 @@ def read_items_source(data: bytes, filename: str, options: ReadOptions, findings
     Raises ImportRefused with a sentence for the lead where nothing can be read.
     """
     source = read_source(data, filename, ITEMS, options, findings)
-    if options.restore_formulas:
-        source = restored(source)
-    else:
-        tally_escaped(source, findings)
+    tally_escaped(source, findings)
     return unpacked(source, findings)
 
 

@@ -39,8 +39,8 @@ QUOTE_PROBLEM = (
     'A cell with quotes in it is written "It said ""hello"" twice".'
 )
 ESCAPED_FORMULAS = (
-    "{n} cell(s) have a ' before = + - or @. If the file is an export that protects spreadsheets this way, choose "
-    "to remove the '; otherwise leave it."
+    "{n} cell(s) have a ' before = + - or @, as some exports write it to protect spreadsheets. It is removed from "
+    "tables that this program exported; in another file, remove it unless it belongs to the text."
 )
 _NAME = re.compile(r"[^\W\d_](?:[\w.:/()#-]| (?=\S)){0,39}")
 _SEPARATOR_LINE = re.compile(r"sep=([^\"\r\n\0])(?:\r\n|\n|\r)", re.IGNORECASE)
