@@ -390,24 +390,11 @@ COMPLETION = LazyCommand(
 
 def root() -> click.Group:
     """The whole command line."""
-    version = click.Option(
-        ["--version"],
-        is_flag=True,
-        is_eager=True,
-        expose_value=False,
-        callback=_print_version,
-        help="Print the version.",
-    )
-    return Root(
+    commands = Root(
         "triptych",
-        params=[version],
         commands=[STUDY, PEOPLE, DATA, REPORT, SERVER, RUBRIC, SHARE, COMPLETION],
         help="Human evaluation of generated responses. Without a command, the app starts.",
         epilog=EPILOG,
     )
-
-
-def _print_version(context: click.Context, _: click.Parameter, is_asked: bool) -> None:
-    if is_asked and not context.resilient_parsing:
-        click.echo(f"triptych {settings.version()}")
-        context.exit()
+    version = {"prog_name": "triptych", "message": "%(prog)s %(version)s", "help": "Print the version."}
+    return click.version_option(settings.version(), **version)(commands)
