@@ -30,10 +30,6 @@ class Asker:
         return self.bearer.study_id if self.bearer else None
 
 
-def of_token(bearer: Bearer) -> Asker:
-    return Asker(bearer.who, bearer.scopes, bearer)
-
-
 def of_home(session: Session, name: str) -> Asker:
     """The lead of a script that uses the data folder: the one named, or the only one if `name` is "".
 

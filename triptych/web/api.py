@@ -130,7 +130,7 @@ def _asker(session: Session, call: Call, proof: Proof) -> Asker:
         bearer = tokens.bearer(session, proof.secret)
         if bearer is None:
             raise SignedOut(BAD_TOKEN)
-        asker = asking.of_token(bearer)
+        asker = Asker(bearer.who, bearer.scopes, bearer)
     asking.refuse_without(asker, call.scope)
     return asker
 
