@@ -15,6 +15,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, Engine, inspect, text
 
+from triptych.errors import UnsafeDatabase
 from triptych.storage import database, foreign_parts, schema
 from triptych.storage.database import writing
 from triptych.storage.models import Base
@@ -97,6 +98,14 @@ def test_a_migration_that_copies_a_table_keeps_references(sqlite_engine, make_st
         assert [connection.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar() for table in tables] == before
         assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
     older.dispose()
+
+
+def test_a_database_of_an_unknown_version_is_not_upgraded(sqlite_engine):
+    with writing(sqlite_engine) as session:
+        session.execute(text("UPDATE alembic_version SET version_num = '0002'"))
+
+    with pytest.raises(UnsafeDatabase, match="There is no version '0002'"):
+        schema.migrate(sqlite_engine)
 
 
 @pytest.mark.parametrize("version", [f"{number:04}" for number in range(3, int(schema.HEAD))])

@@ -177,25 +177,24 @@ def create_version(engine: Engine, version: str) -> None:
 
     Raises UnsafeDatabase for an unknown version.
     """
-    from alembic.util import CommandError
-
-    try:
-        with _migrating(engine) as connection:
-            _run_migrations(connection, version)
-    except CommandError as error:
-        raise UnsafeDatabase(f"There is no version {version!r} of the database") from error
+    with _migrating(engine) as connection:
+        _run_migrations(connection, version)
 
 
 def _run_migrations(connection: Connection, target: str) -> None:
     # alembic takes a third of a second to import and is needed at most once per release
     from alembic import command
     from alembic.config import Config
+    from alembic.util import CommandError
 
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     config.attributes["connection"] = connection
-    with _alembic_lock:
-        command.upgrade(config, target)
+    try:
+        with _alembic_lock:
+            command.upgrade(config, target)
+    except CommandError as error:
+        raise UnsafeDatabase(f"There is no version {_version(connection) or target!r} of the database") from error
 
 
 def _record_baselines(connection: Connection) -> None:
