@@ -6,15 +6,13 @@ also stores the reply if the request has an idempotency key. A repeated request 
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache, partial
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 from urllib.parse import unquote
 
 from pydantic import BaseModel, ValidationError
@@ -38,14 +36,13 @@ from triptych.storage.models import StoredAnswer
 from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.web import budgets
 from triptych.web.session import web_engine
-from triptych.web.work import refused, turn_of, unread
+from triptych.web.work import in_thread, refused, turn_of, unread
 
 MAX_KEY_CHARACTERS = 200
 ANSWERS_LIVE = timedelta(days=1)
 NO_TOKEN = "Send a token as Authorization: Bearer …; leads create tokens on the page Account."  # noqa: S105 (a message)
 BAD_TOKEN = "This token is unknown, revoked or expired. Create another one on the page Account."  # noqa: S105 (a message)
 NO_STORE = {"Cache-Control": "no-store"}
-T = TypeVar("T")
 # only two, so that demanding scripts leave the processor to annotators
 _threads = ThreadPoolExecutor(2, thread_name_prefix="scripts")
 
@@ -91,22 +88,18 @@ async def answer(call: Call, request: Request) -> Response:
     if wait:
         return _too_much(wait)
     try:
-        lead = await _in_thread(_identified, call, proof)
+        lead = await in_thread(_threads, _identified, call, proof)
         if wait := budgets.spending("body_bytes").take(budgets.key_of_person(lead), length):
             return _too_much(wait)
         if length > call.most_bytes:
             return unread(refused(413, "too_long", f"Such a request has at most {call.most_bytes // 2**20} MB."))
         body = await request.body()
         async with turn_of(lead):
-            return await _in_thread(_answered, call, proof, request, body)
+            return await in_thread(_threads, _answered, call, proof, request, body)
     except DatabaseUnavailable:
         raise  # the script retries
     except TriptychError as error:
         return _refusal(error)
-
-
-async def _in_thread(command: Callable[..., T], *arguments: object) -> T:
-    return await asyncio.get_running_loop().run_in_executor(_threads, command, *arguments)
 
 
 def _refusal(error: TriptychError) -> JSONResponse:

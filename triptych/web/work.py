@@ -83,7 +83,7 @@ async def command(
     end = time.monotonic() + ANSWER_SECONDS
     if declared > SMALL_BODY and not wait:
         async with _until(end), turn:
-            key, limit = await _in_thread(threads or _threads, _sender_and_limit, secret, declared)
+            key, limit = await in_thread(threads or _threads, _sender_and_limit, secret, declared)
         if not limit:
             _note(secret, ended=True)
             return unread(refused(401, "signed_out", _(logins.SIGNED_OUT)))
@@ -96,7 +96,7 @@ async def command(
     before = time.monotonic()
     body, began = await request.body(), time.monotonic()
     async with _until(end + began - before), turn:
-        response, is_again = await _in_thread(threads or _threads, _parsed, answer, secret, body)
+        response, is_again = await in_thread(threads or _threads, _parsed, answer, secret, body)
         _note(secret, ended=response.status_code == 401)
         if is_again:
             # answering a check again is faster, as its first answer counts; without this pause, the timing would
@@ -135,7 +135,8 @@ async def _until(end: float) -> AsyncIterator[None]:
         raise DatabaseBusy(BUSY) from error
 
 
-async def _in_thread(threads: ThreadPoolExecutor, command: Callable[..., T], *arguments: object) -> T:
+async def in_thread(threads: ThreadPoolExecutor, command: Callable[..., T], *arguments: object) -> T:
+    """The result of a command that one of these threads runs, in the context of the request."""
     return await asyncio.get_running_loop().run_in_executor(threads, copy_context().run, command, *arguments)
 
 
