@@ -1,4 +1,4 @@
-"""Preview of an uploaded items file: problems by row, columns, and the first item as plain text."""
+"""Preview of an uploaded items file: problems by row, the linter's findings, columns, and the first items."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from collections.abc import Sequence
 import streamlit as st
 
 from components.shell import state
-from components.study.item_findings import item_findings
+from components.shell.uploads import read_once
 from components.study.text_formats import choose_formats
 from components.workbench import workbench
+from triptych.errors import ImportRefused
 from triptych.formats.changes import differences
 from triptych.formats.model import ItemDraft, ItemFile, Problem, TurnDraft
 from triptych.formats.ratings.model import FinishedRatings
@@ -19,6 +20,8 @@ from triptych.rubric.model import Rubric
 from triptych.stats.numbers import counted
 from triptych.storage.models import Study
 from triptych.study import lifecycle
+from triptych.study.lint import linter
+from triptych.study.lint.findings import LintFinding
 from triptych.study.settings import Formats, formats_of, settings_of
 
 MAX_CHARACTERS = 2000
@@ -30,6 +33,9 @@ BLINDING_NOTE = (
     "This shows the system of each response. If you are going to rate in this study yourself, ask someone else to "
     "check it."
 )
+FINDINGS = "item_findings"
+MAX_NAMED = 5
+COMMON = "This is a common word and does not reveal a system"
 
 
 def import_preview(
@@ -148,3 +154,59 @@ def _content(label: str, text: str | None, turns: Sequence[TurnDraft]) -> None:
         st.text(whole[:MAX_CHARACTERS] or "(empty)")
         if len(whole) > MAX_CHARACTERS:
             st.caption(f"… and {len(whole) - MAX_CHARACTERS:,} more characters")
+
+
+def item_findings(file: ItemFile, rubric: Rubric, formats: Formats, common: Sequence[str] = ()) -> tuple[str, ...]:
+    """The most serious findings, and the others folded; the linter reads a file again only after a change.
+
+    `common`: hashes of system names marked as common words; returned with the lead's changes.
+    """
+    source = (file, rubric, formats)  # kept with the findings, which therefore have the file's size
+    try:
+        read = read_once(FINDINGS, lambda: linter.lint_file(rubric, file.items, formats), lambda _: file.size, source)
+    except ImportRefused as refusal:
+        state.say(str(refusal))
+        return tuple(common)
+    findings = {finding: _is_ticked(finding, common) for finding in read}
+    graver, folded = linter.gravest_first([finding for finding, is_ticked in findings.items() if not is_ticked])
+    asked = {""}
+    for finding in graver:
+        _draw(finding, common, asked)
+    if folded:
+        with st.expander(counted(len(folded), "more remark" if graver else "remark")):
+            for finding in folded:
+                _draw(finding, common, asked)
+    for finding, is_ticked in findings.items():
+        if is_ticked and finding.name_mark not in asked:
+            st.caption(state.plain(finding.text))
+            _ask(finding, common, asked)
+    marks = {finding.name_mark for finding in findings}
+    ticked = {finding.name_mark for finding, is_ticked in findings.items() if is_ticked}
+    return tuple(sorted({*common} - marks | ticked))
+
+
+def _is_ticked(finding: LintFinding, common: Sequence[str]) -> bool:
+    mark = finding.name_mark
+    return bool(mark) and bool(state.recall(f"common-{mark}", mark in common))
+
+
+def _ask(finding: LintFinding, common: Sequence[str], asked: set[str]) -> None:
+    """Ask whether a system's name is an ordinary word here; once per name, which is then added to `asked`."""
+    mark = finding.name_mark
+    if mark not in asked:
+        asked.add(mark)
+        st.checkbox(COMMON, value=mark in common, key=f"common-{mark}")
+
+
+def _draw(finding: LintFinding, common: Sequence[str], asked: set[str]) -> None:
+    stop = " This will prevent the launch." if finding.blocking else ""
+    state.say(f"{finding.text} {finding.advice}{stop}", "info" if finding.severity == "note" else "warning")
+    if finding.items:
+        passages = finding.passages or [""] * len(finding.items)
+        lines = [
+            f"row {row:,}, {item}" + (f": {passage}" if passage else "")
+            for item, row, passage in zip(finding.items, finding.rows, passages, strict=True)
+        ]
+        more = [f"and {len(lines) - MAX_NAMED:,} more"] if len(lines) > MAX_NAMED else []
+        st.text("\n".join([*lines[:MAX_NAMED], *more]))
+    _ask(finding, common, asked)

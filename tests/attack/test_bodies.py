@@ -24,7 +24,7 @@ from bench.client import PageSession, our_headers
 from bench.server import Server, running_app
 from bench.world import World, build_world
 from components.shell import uploads
-from components.study.item_findings import item_findings
+from components.study.import_preview import item_findings
 from triptych.formats import read_items
 from triptych.rubric.files import parse_rubric
 from triptych.study.settings import Formats

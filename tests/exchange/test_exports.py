@@ -577,7 +577,7 @@ def test_the_beginning_of_each_text_file_is_shown(filled):
 
 
 def drawn_menu():
-    from components.results.export_menu import export_menu
+    from components.results.study_tools import export_menu
     from triptych.storage.models import Study
 
     export_menu(
