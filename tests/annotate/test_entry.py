@@ -542,6 +542,24 @@ def test_retired_items_are_not_among_those_to_do(make_on_both, is_planned):
     assert own_progress.done == own_progress.total == left
 
 
+@pytest.mark.parametrize("kind", ["gold", "none"])
+def test_checks_that_cannot_come_are_not_among_those_to_do(make_on_both, kind):
+    """Somebody whose entry test had all gold items had finished at "4 of at most 6 items"."""
+    entry = GOLD if kind == "gold" else EntryRules(kind="none")
+    session, study, who = make_on_both(gold=2, items=4, entry=entry, checks=Checks(attention_every=0, gold_every=2))
+    if kind == "gold":
+        entry_test.start(session, study, who)
+        rate_gold(session, study, who, fluency=3)
+    while isinstance(work := assignments.current(session, study, who), Assigned):
+        annotations.submit(session, who, submission(work, f"s-{work.id:08}"))
+        if kind == "none" and work.purpose == Purpose.gold:
+            answered = session.get_one(Item, work.item_id).external_id
+            design.amend(session, study, design.Parts(retire=(answered,)), "Its reference is wrong.", "P-lead")
+
+    own_progress = progress.of_work(session, study, who)
+    assert own_progress.done == own_progress.planned == (4 if kind == "gold" else 6)
+
+
 def test_the_study_says_how_long_an_item_is_kept(make, monkeypatch):
     session, study, who = make(items=1, reservation_minutes=90)
     other = join(session, study, add_person(session, "other"))

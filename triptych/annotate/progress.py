@@ -10,7 +10,18 @@ from sqlmodel import Session
 
 from triptych.annotate import checks, entry_test
 from triptych.annotate.reservations import own_assignments, seen_items
-from triptych.storage.models import SEEN, WORK, Assignment, Item, PlannedItem, Purpose, Study, Submission, has_value
+from triptych.storage.models import (
+    SEEN,
+    WORK,
+    Assignment,
+    AssignmentState,
+    Item,
+    PlannedItem,
+    Purpose,
+    Study,
+    Submission,
+    has_value,
+)
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of
 
@@ -66,7 +77,7 @@ def _counts() -> Select[int, float | None, bool, int, int, int, int]:
     # a check that was answered again keeps the time of its first answer
     is_last = (Submission.assignment_id == Assignment.id) & (Submission.version == Assignment.version - 1)
     counted = func.count(), func.avg(func.coalesce(Submission.active_seconds, Assignment.active_seconds))
-    query = select(*counted, *_planned(), _items(Purpose.attention), _items(Purpose.gold)).select_from(Assignment)
+    query = select(*counted, *_planned(), _checks(Purpose.attention), _checks(Purpose.gold)).select_from(Assignment)
     return query.outerjoin(Submission, is_last).where(own_assignments(), is_done)
 
 
@@ -83,9 +94,13 @@ def _planned() -> tuple[ColumnElement[bool], ColumnElement[int], ColumnElement[i
     return exists().where(in_study), own.scalar_subquery(), gone.scalar_subquery()
 
 
-def _items(purpose: Purpose) -> ColumnElement[int]:
-    is_item = (Item.study_id == bindparam("study")) & has_value(Item.purpose, purpose)
-    return select(func.count()).where(is_item, ~Item.retired).scalar_subquery()
+def _checks(purpose: Purpose) -> ColumnElement[int]:
+    """How many items this person had as such checks or can get: neither retired ones nor those of their entry test."""
+    is_check = (Item.study_id == bindparam("study")) & has_value(Item.purpose, purpose)
+    is_own = own_assignments() & has_value(Assignment.purpose, purpose)
+    had = select(Assignment.item_id).where(is_own, ~has_value(Assignment.state, AssignmentState.expired))
+    can_come = ~Item.retired & Item.id.not_in(seen_items().correlate(None))
+    return select(func.count()).where(is_check, Item.id.in_(had.correlate(None)) | can_come).scalar_subquery()
 
 
 def check_seed(study: Study, who: Who) -> str:
