@@ -316,6 +316,15 @@ def test_a_repeat_in_the_file_stays_a_repeat(imported):
     assert "without having rated it before" in problems_of(alone)[0]
 
 
+def test_a_second_repeat_of_an_item_is_refused(imported):
+    header = "item_id,system,annotator,criterion,value,repeat\n"
+    ratings = together(header + "i1,s,w1,c,3,\ni1,s,w1,c,5,second\ni1,s,w1,c,4,third\n")
+
+    assert "Row 4: 'w1' rated item 'i1' more than twice" in problems_of(ratings)[0]
+    with pytest.raises(ImportRefused):
+        imported(ratings)
+
+
 def test_an_empty_value_has_no_row_and_counts_nowhere(imported):
     _, frame, session = imported(together(LONG + "i1,s1,w,c,90\ni2,s1,w,c,92\ni1,s2,w,c,91\ni2,s2,w,c,\n"))
 

@@ -487,9 +487,19 @@ class _Builder:
 
     def _check_repeats(self, works: Sequence[ItemWork]) -> None:
         first = {(work.kind, work.annotator, work.item) for work in works if not work.of}
+        repeated: set[tuple[str, str, str]] = set()
         for work in works:
-            if work.of and (work.kind, work.annotator, work.item) not in first:
+            unit = work.kind, work.annotator, work.item
+            if work.of and unit not in first:
                 self.error(f"'{work.annotator}' repeats item '{work.item}' without having rated it before.", work.row)
+            elif work.of and unit in repeated:
+                self.error(
+                    f"'{work.annotator}' rated item '{work.item}' more than twice; an annotation can be repeated once. "
+                    "Remove the others, or choose that the first or the last one counts.",
+                    work.row,
+                )
+            elif work.of:
+                repeated.add(unit)
 
     def _items(self) -> tuple[ItemDraft, ...]:
         """The items of the items file or, without one, those that the ratings name."""
