@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 
 from triptych import clock, settings
 from triptych.errors import UnsafeDatabase
-from triptych.storage import database, host
+from triptych.storage import database, host, schema
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Person, Study
 from triptych.storage.unavailable import DatabaseUnavailable
@@ -40,6 +41,33 @@ def test_the_database_is_in_the_folder_of_this_name(tmp_path, monkeypatch, name)
 def test_a_folder_that_no_address_can_name_is_refused():
     with pytest.raises(settings.UnsafeSettings, match="not UTF-8"):
         settings.sqlite_url(Path("/x/a\udcff/triptych.db"))
+
+
+@pytest.fixture
+def odd_database(postgres, postgres_admin, request):
+    """The address of a PostgreSQL database of another encoding, or one with settings of its own."""
+    encoding, *changes = request.param
+    name = f"odd{uuid.uuid4().hex}"
+    postgres_admin.execute(text(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING '{encoding}' LOCALE 'C'"))
+    for change in changes:
+        postgres_admin.execute(text(f"ALTER DATABASE {name} SET {change}"))
+    yield f"{postgres}/{name}"
+    postgres_admin.execute(text(f"DROP DATABASE {name}"))
+
+
+@pytest.mark.parametrize(
+    "odd_database", [("UTF8", "datestyle = German", "client_encoding = LATIN1"), ("SQL_ASCII",)], indirect=True
+)
+def test_no_setting_of_postgresql_changes_texts_and_times(odd_database):
+    now, engine = clock.now(), database.open_engine(odd_database)
+    schema.migrate(engine)
+    with writing(engine) as session:
+        session.add(Person(pseudonym="A-1", name="Жé…🙂", created_at=now))
+    with reading(engine) as session:
+        person = session.scalars(select(Person)).one()
+    engine.dispose()
+
+    assert (person.name, person.created_at) == ("Жé…🙂", now)
 
 
 def test_a_write_that_raises_changes_nothing(engine):

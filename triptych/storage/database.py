@@ -52,6 +52,7 @@ POSTGRES = {
     "tcp_user_timeout": 15000,
     "application_name": "triptych",
     "prepare_threshold": 1,
+    "client_encoding": "UTF8",  # whatever the role or the environment sets: texts have any characters
 }
 POSTGRES_POOL, POSTGRES_OVERFLOW = 10, 20  # connections of one process; docs/deploying.md adds them up
 WAITING = "Another program is using the database. Waiting for it for up to a minute."
@@ -140,7 +141,7 @@ def open_engine(url: str) -> Engine:
             connect_args=POSTGRES,
             hide_parameters=True,
         )
-        event.listen(engine, "connect", _prefer_indexes)
+        event.listen(engine, "connect", _apply_settings)
         event.listen(engine, "connect", _go_by_its_clock)
         event.listen(engine, "checkin", _rest)
         event.listen(engine, "checkout", partial(_make_sure, engine.dialect))
@@ -168,10 +169,12 @@ def open_engine(url: str) -> Engine:
     return engine
 
 
-def _prefer_indexes(connection: Any, _: object) -> None:
-    """Tells the planner that the rows are in memory or on an SSD; otherwise it reads small tables whole."""
-    connection.autocommit = True  # a rollback would undo the setting
-    connection.execute("SET random_page_cost = 1.1")
+def _apply_settings(connection: Any, _: object) -> None:
+    """Tells the planner that the rows are in memory or on an SSD, since it reads small tables whole otherwise; and the
+    server to write dates as the driver reads them, whatever the database or the role sets.
+    """
+    connection.autocommit = True  # a rollback would undo the settings
+    connection.execute("SET random_page_cost = 1.1; SET datestyle = ISO")
     connection.autocommit = False
 
 
