@@ -38,7 +38,7 @@ def marked_item(item: HighlightedItem, key: str) -> None:
     _mount(data=drawn(item), key=key.replace("_", "-"))
 
 
-def drawn(item: HighlightedItem) -> dict[str, Any]:
+def drawn(item: HighlightedItem) -> dict[str, object]:
     """The item as the browser receives it."""
     return {
         "labels": [{"key": label.key, "title": label.title} for label in item.labels],

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Any
 
 import streamlit as st
 
 from components.shell.state import will_run_by_itself
 from components.workbench import AHEAD_OF_WORKBENCH, from_assets
+from triptych.json_object import JsonObject
 from triptych.rubric import fields
 from triptych.rubric.scales import KINDS
 from triptych.web.session import stored_name
@@ -22,7 +22,7 @@ _mount = st.components.v2.component(
 
 
 def rubric_builder(
-    slug: str, state: dict[str, Any], sources: list[tuple[str, str]], *, pseudonym: str, locked: bool
+    slug: str, state: JsonObject, sources: list[tuple[str, str]], *, pseudonym: str, locked: bool
 ) -> None:
     """Draw the form, its YAML and the first item.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, Unpack
+from typing import Any, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -69,9 +69,7 @@ def choose_language(who: Who | None) -> None:
     choose(_("Language"), names, key, used, on_change=lambda: state.choose_language(who, state.recall(key)), width=220)
 
 
-def confirmed(
-    label: str, consequence: str, button: str, key: str, sure: str = "", **more: Unpack[state.ButtonOptions]
-) -> bool:
+def confirmed(label: str, consequence: str, button: str, key: str, sure: str = "", **more: Any) -> bool:
     """Whether `button` was pressed, which appears below its consequence after a click on the button `label`.
 
     sure: the label of a box to tick first; `more`: options of st.button.
@@ -79,8 +77,7 @@ def confirmed(
     with st.popover(label):
         st.text(consequence)
         ticked = not sure or st.checkbox(sure, key=f"{key}-sure")
-        options: state.ButtonOptions = {"type": "primary", "disabled": not ticked, **more}
-        return state.button(button, key, **options)
+        return state.button(button, key, disabled=not ticked, **{"type": "primary", **more})
 
 
 def certain(who: Who, label: str, losses: str, key: str) -> Certainty | None:

@@ -11,6 +11,7 @@ import streamlit as st
 
 from components.shell.words import NONE
 from triptych.annotate.logged import LoggedHighlight, LoggedRating
+from triptych.json_object import JsonObject
 from triptych.operations.verify import Verdict
 from triptych.rubric.answers import place_in_words
 from triptych.rubric.scales import as_typed
@@ -96,7 +97,7 @@ def changes(entry: Entry) -> None:
     st.caption(f"Hash {event.hash}")
 
 
-def changed_values(old: dict[str, Any] | None, new: dict[str, Any] | None) -> list[dict[str, str]]:
+def changed_values(old: JsonObject | None, new: JsonObject | None) -> list[dict[str, str]]:
     """One line per value, before and after; an annotation has one per rating, explanation and highlight."""
     before, after = _flat(old or {}), _flat(new or {})
     names = [*after, *(name for name in before if name not in after)]
@@ -105,7 +106,7 @@ def changed_values(old: dict[str, Any] | None, new: dict[str, Any] | None) -> li
     return [{"Value": name, "Was": before.get(name, NONE), "Is": after.get(name, NONE)} for name in names]
 
 
-def _flat(values: dict[str, Any]) -> dict[str, str]:
+def _flat(values: JsonObject) -> dict[str, str]:
     cells: dict[str, str] = {}
     for name, value in values.items():
         plain = {name.replace("_", " "): NONE if value is None else str(value)}

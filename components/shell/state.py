@@ -7,13 +7,13 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from functools import partial
 from math import inf
 from time import monotonic
-from typing import Any, Concatenate, Literal, ParamSpec, TypedDict, TypeVar, Unpack
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import streamlit as st
 from sqlalchemy import Engine
@@ -48,17 +48,6 @@ UNREAD = message("Your last click did nothing, because the page had changed. Loo
 _identified = threading.local()
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
-class ButtonOptions(TypedDict, total=False):
-    """Options of st.button and st.form_submit_button."""
-
-    type: Literal["primary", "secondary", "tertiary"]
-    disabled: bool
-    help: str | None
-    icon: str | None
-    shortcut: str
-    width: Literal["content", "stretch"] | int
 
 
 FOR_OTHERS = {
@@ -277,7 +266,7 @@ def show_next(key: str) -> None:
     keep(SHOWN_NEXT, key)
 
 
-def button(label: str, key: str, **options: Unpack[ButtonOptions]) -> bool:
+def button(label: str, key: str, **options: Any) -> bool:
     """Draw a button; whether it was clicked. Call it before drawing anything else.
 
     Streamlit forgets a click if the next click interrupts its run, so the click is stored until a run of the same page
@@ -289,7 +278,7 @@ def button(label: str, key: str, **options: Unpack[ButtonOptions]) -> bool:
     return _clicked(partial(st.button, key=key), label, key, options)
 
 
-def form_button(label: str, key: str, *, queue: str = "", **options: Unpack[ButtonOptions]) -> bool:
+def form_button(label: str, key: str, *, queue: str = "", **options: Any) -> bool:
     """As `button`, for a form.
 
     The form must not have `clear_on_submit`: the run that reads the click would get empty fields (see `numbered`). It
@@ -302,7 +291,7 @@ def form_button(label: str, key: str, *, queue: str = "", **options: Unpack[Butt
     return _clicked(partial(st.form_submit_button, key=key), label, key, options, queue)
 
 
-def _clicked(draw: Callable[..., object], label: str, key: str, options: ButtonOptions, queue: str = "") -> bool:
+def _clicked(draw: Callable[..., object], label: str, key: str, options: Mapping[str, Any], queue: str = "") -> bool:
     clicks: set[str] | None = recall(CLICKS)
     if clicks is None:
         remember(CLICKS, clicks := set())

@@ -51,8 +51,8 @@ def launch_form(
                     st.caption(state.plain(f"{point.advice} {_items(point)}"))
             st.button(point.section, key=key, type="tertiary", on_click=go, args=(point.section,))
     st.text(LAUNCH_NOTE)
-    icon, key = ":material/rocket_launch:", f"launch-{study.slug}"
-    return state.button("Launch the study", key, type="primary", icon=icon, disabled=bool(stops))
+    options = {"type": "primary", "icon": ":material/rocket_launch:", "disabled": bool(stops)}
+    return state.button("Launch the study", f"launch-{study.slug}", **options)
 
 
 def _items(point: CheckPoint) -> str:

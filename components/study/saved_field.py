@@ -14,12 +14,12 @@ from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, TypeVar
+from typing import Any
 
 import streamlit as st
 
 from components.shell import state
-from components.shell.choices import distinct
+from components.shell.choices import Key, distinct
 from components.shell.words import clock_time
 from triptych.errors import TriptychError
 from triptych.storage.models import Study, StudyState
@@ -31,7 +31,6 @@ from triptych.study.saved_setting import Change, Overtaken, value_of
 from triptych.study.settings import LONGEST_TEXT, written_amount
 from triptych.web.session import stored_name
 
-T = TypeVar("T")
 STATUS = '<p class="triptych-saved" role="status"></p>\n'
 _script = Path(__file__).with_name("saved_field.js").read_text(encoding="utf-8")
 # the fields scroll below the status line
@@ -54,7 +53,7 @@ _status = st.components.v2.component("triptych.saved", html=STATUS, css=STYLE, j
 LOCKED = "Launched: to change this, write the reason under *Amend* first."
 
 
-def _same(value: T) -> T:
+def _same(value: object) -> object:
     return value
 
 
@@ -114,7 +113,7 @@ def money(path: str, label: str) -> SettingField:
     return SettingField(path, label, "number_input", options, _as_float, _as_amount, float)
 
 
-def choice(path: str, label: str, names: Mapping[T, str], **options: object) -> SettingField:
+def choice(path: str, label: str, names: Mapping[Key, str], **options: object) -> SettingField:
     return SettingField(path, label, "selectbox", _offered(names) | options)
 
 
@@ -124,7 +123,7 @@ def several(path: str, label: str, names: Mapping[str, str], **options: object) 
     return SettingField(path, label, "multiselect", options, lambda keys: [key for key in keys if key in names])
 
 
-def _offered(names: Mapping[T, str]) -> dict[str, object]:
+def _offered(names: Mapping[Key, str]) -> dict[str, object]:
     return {"options": list(names), "format_func": distinct(names).__getitem__}
 
 

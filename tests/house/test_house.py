@@ -19,6 +19,7 @@ UNPICKLING, CALLING_OUT = {"pickle", "marshal", "shelve"}, {"requests", "urllib.
 # these may know which system a candidate is of: one balances the order, one refuses leads' comments that name a system
 MAY_KNOW_SYSTEMS = {"candidate_order", "comments"}
 STATE = "components/shell/state.py"
+ANY_LINES = 250  # lines of the product whose types contain Any, at most
 EXCEPTION = re.compile(r"# (?:noqa|type: ignore|ruff: noqa|mypy:)")
 WITH_REASON = re.compile(r"# (?:noqa: [A-Z\d, ]+|type: ignore\[[a-z, -]+\]) *(?:\(\w.*\)|- \w.*|# \w.*)$")
 
@@ -98,6 +99,19 @@ def test_no_function_is_longer_than_fifty_lines():
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
     assert not [function for function, lines in functions if lines > 50]
+
+
+def test_rows_and_queries_name_the_types_of_their_columns():
+    assert not [file for kind in ("Row", "Select", "Column", "ColumnElement") for file in holding(f"{kind}[Any]")]
+
+
+def test_any_does_not_spread():
+    product = (path for path in CODE if not path.is_relative_to(ROOT / "bench"))
+    names = (
+        (name_of(path), node) for path in product for node in ast.walk(tree_of(path)) if isinstance(node, ast.Name)
+    )
+    lines = {(name, node.lineno) for name, node in names if node.id == "Any"}
+    assert len(lines) <= ANY_LINES, "use object or the real type; a JSON object is a JsonObject"
 
 
 def test_exceptions_to_linters_and_type_checkers_have_a_reason():

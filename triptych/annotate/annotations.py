@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy import func, select
@@ -23,6 +23,7 @@ from triptych.annotate.logged import LoggedAnnotation
 from triptych.annotate.outcomes import LATER, outcomes_of
 from triptych.annotate.reservations import Assigned
 from triptych.errors import AlreadySubmitted, InvalidAnnotation, NotFound, OpenElsewhere, StudyNotOpen
+from triptych.json_object import JsonObject
 from triptych.languages import language
 from triptych.languages.language import _, message
 from triptych.people.membership import AnnotatorMembership
@@ -85,7 +86,7 @@ class FinalMessage(Message):
 class SubmitMessage(FinalMessage):
     """arrangement: how the responses were shown at submission; None where only one way is possible."""
 
-    answers: dict[str, Any]
+    answers: JsonObject
     arrangement: Arrangement | None = None
 
 
@@ -303,7 +304,7 @@ def _note_later(
     answered: Assigned,
     who: Who,
     message: SubmitMessage | SetAsideMessage,
-    logged: dict[str, Any],
+    logged: JsonObject,
 ) -> Assigned:
     """Record a later answer to a check: only the log and the annotator's own screen show it, the first one counts."""
     columns = _columns(answered, LATER_COLUMNS, study, message)
@@ -314,7 +315,7 @@ def _note_later(
     return replace(assignment, **{name: getattr(answered, name) for name in LATER_COLUMNS})
 
 
-def _columns(answered: Assigned, names: Iterable[str], study: Study, message: FinalMessage) -> dict[str, Any]:
+def _columns(answered: Assigned, names: Iterable[str], study: Study, message: FinalMessage) -> dict[str, object]:
     """These columns of the assignment, and those about the page that the annotation was made on."""
     return {
         **{name: getattr(answered, name) for name in names},
@@ -334,7 +335,7 @@ def _arrangement(study: Study, assignment: Assigned, message: SubmitMessage) -> 
     return message.arrangement if message.arrangement != ruled_out else None
 
 
-def _submission(finished: Assigned, message: FinalMessage) -> dict[str, Any]:
+def _submission(finished: Assigned, message: FinalMessage) -> dict[str, object]:
     return {
         "id": message.submission,
         "assignment_id": finished.id,
@@ -345,7 +346,7 @@ def _submission(finished: Assigned, message: FinalMessage) -> dict[str, Any]:
     }
 
 
-def _logged_before(session: Session, assignment: Assigned) -> dict[str, Any] | None:
+def _logged_before(session: Session, assignment: Assigned) -> JsonObject | None:
     """The annotation that an edit is about to replace, for the event log; None before the first submission."""
     return LoggedAnnotation.stored(session, assignment.id).to_json() if assignment.submitted_at else None
 
@@ -379,11 +380,11 @@ def _store_final(
     session: Session,
     finished: Assigned,
     message: FinalMessage,
-    columns: dict[str, Any],
+    columns: dict[str, object],
     rows: AnswerRows,
     *,
     first: bool,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Stores answers, these columns and the submission's id; returns the rows for the log.
 
     Raises NotFound if the submission's id belongs to another item.

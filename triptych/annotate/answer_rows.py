@@ -45,7 +45,7 @@ def rating_row(design: Design, position: int | None, rating: Any) -> dict[str, A
 
 def highlight_rows(
     session: Session, assignment_id: int, marks: Collection[tuple[int | None, Any]]
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Rows of the marks (position, span), each with its quote cut from the stored text.
 
     Raises InvalidAnnotation for a span outside its text, and for spans that together are many times as long as the

@@ -21,6 +21,7 @@ from triptych.annotate import progress
 from triptych.annotate.checks import in_words
 from triptych.annotate.outcomes import outcomes_of
 from triptych.annotate.reservations import Assigned, own_assignments
+from triptych.json_object import JsonObject
 from triptych.languages import language
 from triptych.languages.language import _
 from triptych.rubric.answers import LETTERS, complete_in_turn, parse_answers
@@ -160,9 +161,9 @@ class View(Seen):
     study: SeenStudy
     work: Work
     progress: SeenProgress
-    rubric: dict[str, Any]
+    rubric: JsonObject
     item: SeenItem
-    draft: dict[str, Any] | None
+    draft: JsonObject | None
     notice: Notice | None = None
     feedback: Feedback | None = None
     routes: Routes = Routes()
@@ -279,10 +280,10 @@ def store_keys(session: Session, study: Study, who: Who) -> list[str]:
 
 
 MAX_RUBRICS = 100  # of a process; each changed wording is another one
-_rubrics: dict[tuple[str, str, str, str, str, str, bool], dict[str, Any]] = {}
+_rubrics: dict[tuple[str, str, str, str, str, str, bool], JsonObject] = {}
 
 
-def _cached_rubric(rubric: Rubric, study: Study, *, trained: bool) -> dict[str, Any]:
+def _cached_rubric(rubric: Rubric, study: Study, *, trained: bool) -> JsonObject:
     """`rubric_in`, cached per process: the result is the same for all items until the study's own texts change."""
     words = repr((_own_words(study), _content_note(rubric, study)))
     page = language.used()
@@ -295,7 +296,7 @@ def _cached_rubric(rubric: Rubric, study: Study, *, trained: bool) -> dict[str, 
     return seen
 
 
-def rubric_in(rubric: Rubric, study: Study, *, trained: bool = False) -> dict[str, Any]:
+def rubric_in(rubric: Rubric, study: Study, *, trained: bool = False) -> JsonObject:
     """The parts of the rubric that annotators of this study see, with the study's own texts added.
 
     trained: training is over, so its items may be read again with the scores that were shown as feedback.
@@ -307,7 +308,7 @@ def rubric_in(rubric: Rubric, study: Study, *, trained: bool = False) -> dict[st
     return {**seen, "content_note": note, "guidelines": guidelines, "training": training}
 
 
-def rated_example(rubric: Rubric, study_round: str, item: RatedItem) -> dict[str, Any]:
+def rated_example(rubric: Rubric, study_round: str, item: RatedItem) -> JsonObject:
     """An item as annotators see it, with its scores for the criteria of this round in the words of the screen."""
     asked = {criterion.key: criterion.title for criterion in rubric.asked(study_round)}
     scores = [
@@ -355,7 +356,7 @@ def _own_words(study: Study) -> list[dict[str, str]]:
     return [{"title": title, "text": text} for title, text in parts.items() if text]
 
 
-def seen_rubric(rubric: Rubric, study_round: str, presentation: str) -> dict[str, Any]:
+def seen_rubric(rubric: Rubric, study_round: str, presentation: str) -> JsonObject:
     """The parts of a rubric that annotators see; reasons lose their tags, training and test stay behind."""
     criteria = [criterion.model_dump(exclude=HIDDEN_OF_CRITERION) for criterion in rubric.asked(study_round)]
     example = rubric.worked_example and rated_example(rubric, study_round, rubric.worked_example)
@@ -432,7 +433,7 @@ def as_seen(
     )
 
 
-def _turns(rubric: Rubric, turns: Any) -> tuple[SeenTurn, ...]:
+def _turns(rubric: Rubric, turns: Iterable[tuple[str, str]]) -> tuple[SeenTurn, ...]:
     """The turns, with the speakers' names on screen; an unknown speaker keeps the name from the file."""
     speakers = {name: speaker for speaker in rubric.speakers for name in speaker.names}
     return tuple(
@@ -464,7 +465,7 @@ def _context(rubric: Rubric, study_round: str, item: Any, turns: list[tuple[str,
     )
 
 
-def _stars(value: Any) -> float | None:
+def _stars(value: object) -> float | None:
     """One to five stars, or none if the file has another value."""
     try:
         stars = float(str(value).replace(",", "."))

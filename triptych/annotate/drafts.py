@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
-from typing import Any
 
 from pydantic import Field
 from sqlalchemy import (
@@ -34,6 +33,7 @@ from triptych.annotate import assignments
 from triptych.annotate.annotations import ALREADY_SUBMITTED, MAX_COUNT, OPEN_ELSEWHERE, Message, capped_seconds
 from triptych.annotate.reservations import Assigned, reservation_life
 from triptych.errors import NotFound
+from triptych.json_object import JsonObject
 from triptych.languages.language import _
 from triptych.people import logins, passcodes
 from triptych.people.membership import HAS_LEFT
@@ -51,7 +51,7 @@ class DraftMessage(Message):
     seq: int = Field(ge=1, le=MAX_COUNT)
     base: int = Field(ge=0, le=MAX_COUNT)
     take: bool = False
-    draft: dict[str, Any]
+    draft: JsonObject
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Refusal:
 
     reason: str
     message: str
-    draft: dict[str, Any] | None = None
+    draft: JsonObject | None = None
     draft_seq: int = 0
 
 
@@ -137,7 +137,7 @@ def save_draft(session: Session, who: Who, message: DraftMessage) -> int | Refus
     return Refusal("open_elsewhere", _(OPEN_ELSEWHERE), stored.draft, stored.draft_seq)
 
 
-def _values(expected: _DraftRules, message: DraftMessage) -> dict[str, Any]:
+def _values(expected: _DraftRules, message: DraftMessage) -> dict[str, object]:
     """The values of a draft that fits the rubric. Raises InvalidAnnotation."""
     check_draft(expected.rubric, expected.round, expected.candidates, parse_answers(message.draft))
     return {

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import ColumnElement, exists, func, select, update
 from sqlmodel import Session
@@ -344,7 +343,7 @@ def _under_way(session: Session, study: Study, who: Who) -> EntryAttempt:
     return attempt
 
 
-def _end(session: Session, study: Study, who: Who, attempt: EntryAttempt, right: int, **more: Any) -> None:
+def _end(session: Session, study: Study, who: Who, attempt: EntryAttempt, right: int, **more: object) -> None:
     """Grades an attempt; people who fail the last one are turned away from the study."""
     test = _test_of(session, study)
     attempt.right, attempt.finished_at = right, clock.now()

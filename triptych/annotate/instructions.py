@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from statistics import median
-from typing import Any
 
 from sqlalchemy import String, cast, func, select
 from sqlmodel import Session
 
 from triptych.annotate import onboarding, progress
 from triptych.annotate.blinding import Seen, Titled, rubric_in
+from triptych.json_object import JsonObject
 from triptych.languages import language
 from triptych.languages.language import _
 from triptych.people.membership import membership_of
@@ -36,7 +36,7 @@ class Instructions(Seen):
     study: str
     own: tuple[Titled, ...]
     contact: str
-    rubric: dict[str, Any]
+    rubric: JsonObject
     items: int
     minutes: float | None
     pay: str

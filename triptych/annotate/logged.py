@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict
 from sqlalchemy import case, select
 from sqlmodel import Session
 
+from triptych.annotate.reservations import Assigned
+from triptych.json_object import JsonObject
 from triptych.rubric.answers import CheckedAnswers
 from triptych.storage.answers import ANSWER, select_answers
 from triptych.storage.models import Assignment, AssignmentState, Highlight, Rating, Slot, StoredCriterion
@@ -64,7 +66,7 @@ class LoggedAnnotation(BaseModel):
     reason: str | None = None
 
     @classmethod
-    def of(cls, assignment: Any, checked: CheckedAnswers) -> Self:
+    def of(cls, assignment: Assigned, checked: CheckedAnswers) -> Self:
         """The annotation that has just been written for this assignment, equal to what `stored` reads."""
         return cls(
             state=assignment.state,
@@ -83,7 +85,7 @@ class LoggedAnnotation(BaseModel):
             note=checked.note or None,
             seconds=assignment.active_seconds,
             arrangement=assignment.arrangement,
-            at=assignment.submitted_at.isoformat(),
+            at=assignment.submitted_at.isoformat() if assignment.submitted_at else None,
         )
 
     @classmethod
@@ -117,6 +119,6 @@ class LoggedAnnotation(BaseModel):
             at=facts.submitted_at.isoformat() if facts.submitted_at else None,
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """The event's values: the fields that were set, rows as lists."""
         return self.model_dump(mode="json", exclude_unset=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 from urllib.parse import quote
 
 from sqlalchemy import select, update
@@ -141,7 +140,7 @@ def _locked_at(session: Session, study: Study, who: Who, step: Stage) -> Annotat
     return membership
 
 
-def _note(session: Session, membership: AnnotatorMembership, **values: Any) -> None:
+def _note(session: Session, membership: AnnotatorMembership, **values: object) -> None:
     session.execute(update(Membership).where(Membership.id == membership.id).values(values))
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from sqlalchemy import func, select, tuple_
 from sqlmodel import Session
 
+from triptych.json_object import JsonObject
 from triptych.rubric.model import Rubric
 from triptych.storage.events import EventKind
 from triptych.storage.models import Assignment, AssignmentState, Event, EventDetail
@@ -52,7 +53,7 @@ def outcomes_of(session: Session, assignment_ids: Sequence[int]) -> dict[int, Ho
     return outcomes | {number: how_it_ended(new) for number, new in later.items()}
 
 
-def how_it_ended(new: dict[str, Any]) -> HowItEnded:
+def how_it_ended(new: JsonObject) -> HowItEnded:
     """The outcome in the logged values of a check that was answered again."""
     at = datetime.fromisoformat(new["at"])
     return _outcome(new["state"], new.get("reason"), new.get("note"), at, new["seconds"])
@@ -62,12 +63,12 @@ def _outcome(state: str, reason: str | None, note: str | None, at: datetime | No
     return HowItEnded(STATES.get(state, "rated"), reason or "", note or "", at, seconds)
 
 
-def answered_again(session: Session, assignment_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+def answered_again(session: Session, assignment_ids: Sequence[int]) -> dict[int, JsonObject]:
     """Assignment → the logged values of the latest answer, for checks that were answered again and are not erased."""
     again = Event.assignment_id.in_(assignment_ids) & (Event.kind == EventKind.check_answered_again)
     # ids need not follow time, and the log does not contain them
     last = select(Event.study_id, func.max(Event.number)).where(again).group_by(Event.study_id, Event.assignment_id)
     details = select(Event.assignment_id, EventDetail.new).join(EventDetail, EventDetail.event_id == Event.id)
     query = details.where(tuple_(Event.study_id, Event.number).in_(last))
-    later: dict[int, dict[str, Any]] = {number: (new or {}).get(LATER, {}) for number, new in session.execute(query)}
+    later: dict[int, JsonObject] = {number: (new or {}).get(LATER, {}) for number, new in session.execute(query)}
     return {number: new for number, new in later.items() if new}

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, TypeVarTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Row, Select, SQLColumnExpression, and_, exists, func, select
 from sqlalchemy.orm import aliased
@@ -41,7 +41,7 @@ from triptych.results.frame.csv_rows import export_highlights, export_ratings
 from triptych.results.frame.loading import GIVEN_STATE, membership_of
 from triptych.results.frame.upkeep import late_work, leads_of
 from triptych.storage import arrivals, events
-from triptych.storage.answers import ANSWER, Answer, select_answers
+from triptych.storage.answers import ANSWER, Answer, Columns, select_answers
 from triptych.storage.models import (
     SEEN,
     Assignment,
@@ -66,8 +66,9 @@ BATCH = 300
 TEXTS = (".csv", ".json", ".jsonl", ".yaml", ".xml")
 FIRST_LINES, LONGEST_LINE = 4, 300
 LOGGED = [column.name for column in Event.__table__.columns if column.name not in ("id", "at")]
-Columns = TypeVarTuple("Columns")
+
 CandidateRow = tuple[int, str | None, list[list[str]] | None, int]  # item, text, turns, system
+RatingRow = tuple[int, *Answer]  # after the assignment
 SlotRow = tuple[int, int, bool, str | None, int]  # assignment, position, order_known, set_aside, system
 
 
@@ -293,11 +294,7 @@ def _annotations(late: frozenset[int]) -> Select[int, *tuple[object, ...]]:
 
 
 def _annotation(
-    row: Row[int, *tuple[object, ...]],
-    names: dict[int, str],
-    slots: Sequence[Row[*SlotRow]],
-    ratings: Sequence[Row[int, *Answer]],
-    marks: Sequence[Row[int, *tuple[Any, ...]]],
+    row: Any, names: dict[int, str], slots: Iterable[SlotRow], ratings: Iterable[RatingRow], marks: Iterable[Any]
 ) -> FinishedAnnotation:
     """An annotation from its own row and those of its slots, ratings and highlights."""
     rated: dict[int | None, list[FinishedRating]] = defaultdict(list)
@@ -325,7 +322,7 @@ def _slots() -> Select[*SlotRow]:
     )
 
 
-def _ratings() -> Select[int, *Answer]:
+def _ratings() -> Select[*RatingRow]:
     return select_answers(Rating.assignment_id, *ANSWER).order_by(StoredCriterion.position)
 
 
@@ -334,7 +331,7 @@ def _highlights() -> Select[int, *tuple[Any, ...]]:
     return select(*own).join(Assignment, Assignment.id == Highlight.assignment_id).order_by(Highlight.id)
 
 
-def _events(session: Session, study: Study) -> Iterator[dict[str, Any]]:
+def _events(session: Session, study: Study) -> Iterator[dict[str, object]]:
     """The log in order, with the fields that are hashed; values that reveal systems are withheld in a blind study."""
     journey = arrivals.arrivals(session, study.id)
     for entry in events.entries(session, study):

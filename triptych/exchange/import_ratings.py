@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import Any
 
 from sqlalchemy import ColumnElement, bindparam, select, update
 from sqlmodel import Session
@@ -28,6 +27,7 @@ from triptych.formats.ratings.model import UNKNOWN_SYSTEM, FinishedRatings, Impo
 from triptych.formats.ratings.proposal import ProposedCriterion, as_yaml, judge_of, propose
 from triptych.formats.ratings.scores import apart, with_scores
 from triptych.formats.ratings_csv import OF_HIGHLIGHT
+from triptych.json_object import JsonObject
 from triptych.people import accounts
 from triptych.rubric.answers import count_words
 from triptych.rubric.files import parse_rubric
@@ -66,7 +66,7 @@ ITEMS_ONLY = "{names}: these are items without ratings. Create a new study from 
 MAX_NAMED = 500  # items listed in one query
 VERSION = 2  # version of an annotation that was submitted once
 PREFIXES: dict[str, str] = {Kind.human: "A", Kind.judge: "J", Kind.simulated: "S"}
-Slots = dict[int, list[dict[str, Any]]]  # assignment → its rows
+Slots = dict[int, list[dict[str, object]]]  # assignment → its rows
 ORIGINS: dict[str, Origin] = {Kind.human: Origin.imported, Kind.judge: Origin.judge, Kind.simulated: Origin.simulated}
 
 
@@ -162,7 +162,7 @@ class _Row:
     """One annotation with its columns and the ids for its rows; positions: system → place, None → None for the item."""
 
     work: ItemWork
-    columns: Mapping[str, Any]
+    columns: Mapping[str, object]
     assignment_id: int
     person: Person
     positions: Mapping[str | None, int | None]
@@ -269,7 +269,7 @@ class WorkWriter:
             rows += map(_Row, part, columns, ids, owners, map(_positions, part))
         return rows
 
-    def _assignment(self, work: ItemWork, person: Person, item_id: int, repeat_of: int | None) -> dict[str, Any]:
+    def _assignment(self, work: ItemWork, person: Person, item_id: int, repeat_of: int | None) -> dict[str, object]:
         at = work.at or self.now
         return {
             "token": secrets.token_urlsafe(12),
@@ -362,12 +362,12 @@ def _positions(work: ItemWork) -> dict[str | None, int | None]:
     return places
 
 
-def _explanation(rating_id: int, rating: ReadRating) -> dict[str, Any]:
+def _explanation(rating_id: int, rating: ReadRating) -> dict[str, object]:
     words = count_words(rating.explanation)
     return {"rating_id": rating_id, "reasons": list(rating.reasons), "text": rating.explanation, "words": words}
 
 
-def _logged(row: _Row) -> dict[str, Any]:
+def _logged(row: _Row) -> JsonObject:
     """The values for the event log."""
     ratings, highlights = [], []
     for r in row.work.ratings:

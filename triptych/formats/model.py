@@ -9,12 +9,13 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
+
+from triptych.json_object import JsonObject as JsonObject
 
 # A value of a JSON or Parquet file, or a cell. Numbers of JSON files are texts (`values.NumberText`).
 Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
-# An object of such a file, whose fields are narrowed where each is read.
-JsonObject: TypeAlias = dict[str, Any]
+
 
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)

@@ -229,7 +229,7 @@ class _Home:
     series: str
     rubric: int
 
-    def row(self, table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
+    def row(self, table: Table, row: Mapping[str, Any]) -> dict[str, object]:
         """A row of the file, changed for this database. Raises ValueError for values that a column cannot have."""
         moved = {column.name: usable.checked(column, row[column.name]) for column in table.columns}
         for name in numbers_in(table):
@@ -245,7 +245,7 @@ class _Home:
             raise ValueError(f"a row of {table.name} with the number {number}")
         return number + self.shift
 
-    def _of_its_own(self, table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
+    def _of_its_own(self, table: Table, row: Mapping[str, Any]) -> dict[str, object]:
         if table.name == "person":
             name = (tidied(row["name"] or "")[:LONGEST_NAME] or None) if row["kind"] == Kind.judge else None
             return {"role": Role.annotator, "name": name, "email": None, "passcode_hash": None, "identity": None}

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Engine, case, delete, func, inspect, select, update
@@ -27,6 +27,7 @@ from triptych.errors import ImportRefused, NotAllowed, UnsafeDatabase
 from triptych.formats import zips
 from triptych.formats.model import MAX_UPLOAD
 from triptych.formats.writers.model import ExportOptions, File
+from triptych.json_object import JsonObject
 from triptych.operations import arrival, backup, move, usable, verify
 from triptych.operations.arrival import Arrived
 from triptych.operations.sealed import LARGEST_BYTES, UNREADABLE
@@ -93,7 +94,7 @@ class Manifest(BaseModel):
     format: int
     schema_version: str = Field(pattern="^[0-9]{4}$")
     made_at: str
-    study: dict[str, Any]
+    study: JsonObject
     sha256: dict[str, str]
 
 

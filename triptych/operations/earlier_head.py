@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
 from zipfile import ZipFile
 
 from sqlalchemy import select
@@ -20,6 +19,7 @@ from sqlmodel import Session
 
 from triptych.errors import Conflict, NotFound
 from triptych.formats import zips
+from triptych.json_object import JsonObject
 from triptych.operations import sealed
 from triptych.storage import foreign_parts, host, sqlite_files
 from triptych.storage.arrivals import arrivals
@@ -142,7 +142,7 @@ def _in_json(value: object, slug: str | None = None) -> Iterator[EarlierHead]:
             yield from _in_json(part, slug)
 
 
-def _slug_in(value: dict[str, Any]) -> str | None:
+def _slug_in(value: JsonObject) -> str | None:
     """The study named by an object: in snapshot.json by "study", in other files by "slug", there or in "study"."""
     study = value.get("study")
     named = study.get("slug") if isinstance(study, dict) else study

@@ -10,11 +10,11 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from sqlalchemy import Table
 
 from triptych.annotate.logged import LoggedHighlight, LoggedRating
+from triptych.json_object import JsonObject
 from triptych.operations.folded import FoldedAnswer, FoldedStudy, FoldedWork, hidden_mark
 from triptych.rubric.answers import count_words
 from triptych.storage.arrivals import HERE, FormerNumbers, numbers_in
@@ -130,7 +130,7 @@ class _Fold:
         elif "ratings" in new or event.kind in ANSWERED:
             self._answer(work, new)
 
-    def _answer(self, work: FoldedWork, new: dict[str, Any]) -> None:
+    def _answer(self, work: FoldedWork, new: JsonObject) -> None:
         facts = {column: new[name] for name, column in FACTS.items() if name in new}
         if "version" in new:
             facts["version"] = new["version"] + 1

@@ -11,13 +11,13 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache, partial
-from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 from sqlalchemy import select
 from sqlmodel import Session
 
 from triptych.formats import zips
+from triptych.json_object import JsonObject
 from triptych.storage.models import Event, Snapshot, Study
 
 # the files of a zip that list hashes, and the key of the list in each
@@ -48,10 +48,10 @@ def changed_files(archive: ZipFile) -> list[str]:
     return changed
 
 
-def _listed_by(archive: ZipFile, name: str) -> dict[str, Any]:
+def _listed_by(archive: ZipFile, name: str) -> JsonObject:
     if archive.getinfo(name).file_size > LARGEST_BYTES:
         raise ValueError(name)
-    content: dict[str, Any] = json.loads(zips.read(archive, name))
+    content: JsonObject = json.loads(zips.read(archive, name))
     return content
 
 
@@ -81,7 +81,7 @@ def of_reports(session: Session, study: Study) -> Iterator[str]:
             yield f"{where}: its file cannot be read."
 
 
-def _faults(file: bytes, sha256: str, made_of: tuple[Any, str]) -> list[str]:
+def _faults(file: bytes, sha256: str, made_of: tuple[JsonObject, str]) -> list[str]:
     """Problems of a report's zip. `made_of` is the scope and the hash of the last event that the report should have."""
     with zips.opened(io.BytesIO(file)) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith(f"/{SNAPSHOT}"))

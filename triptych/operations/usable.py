@@ -278,7 +278,7 @@ def _refuse_odd_positions(session: Session, study: Study) -> None:
             raise ValueError(f"{turn} as highlight.turn")
 
 
-def _refuse_odd_values(kind: str, old: Any, new: Any) -> None:
+def _refuse_odd_values(kind: str, old: object, new: object) -> None:
     """Raises one of UNUSABLE for values of an event that `verify` does not play back, but pages and erasures read."""
     if not isinstance(old, dict) or not isinstance(new, dict):
         raise TypeError(f"the values of the event {kind!r:.40}")

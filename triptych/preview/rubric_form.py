@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Any
 
 from sqlmodel import Session
 
 from triptych.errors import InvalidAnnotation
+from triptych.json_object import JsonObject
 from triptych.preview import views
 from triptych.rubric.files import EMPTY_RUBRIC, RubricSheet, read_rubric, read_sheet, shipped_rubrics, text_hash
 from triptych.rubric.model import Rubric
@@ -37,7 +37,7 @@ def source_text(session: Session, who: Who, name: str) -> str:
     raise InvalidAnnotation(f"There is no rubric called {name!r} to start from.")
 
 
-def look(session: Session, study: Study, text: str | None = None) -> dict[str, Any]:
+def look(session: Session, study: Study, text: str | None = None) -> JsonObject:
     """The content of the form for the stored text, or for another text, which is not stored."""
     stored = lifecycle.rubric_text(session, study)
     sheet = read_sheet(stored if text is None else text)
@@ -51,7 +51,7 @@ def look(session: Session, study: Study, text: str | None = None) -> dict[str, A
     }
 
 
-def _as_json(sheet: RubricSheet) -> Any:
+def _as_json(sheet: RubricSheet) -> JsonObject | None:
     """The form's value; None if the text contains a value that a form cannot show, such as a date."""
     try:
         return json.loads(json.dumps(sheet.value, allow_nan=False)) if isinstance(sheet.value, dict) else None
@@ -64,7 +64,7 @@ def _first_item(session: Session, study: Study, rubric: Rubric) -> str:
     return views.view_of(study, rubric, items, 0).model_dump_json()
 
 
-def change(session: Session, study: Study, base: str, text: str, actor: str) -> dict[str, Any]:
+def change(session: Session, study: Study, base: str, text: str, actor: str) -> JsonObject:
     """Store the text if it is a valid rubric; `base` is the version on which it is based.
 
     If it has mistakes, or another lead has stored a change, nothing is stored, and the answer says so. Raises Conflict

@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import ColumnElement, false, select
 from sqlalchemy.orm import defer
@@ -21,6 +20,7 @@ from triptych.annotate.answer_rows import highlight_rows
 from triptych.annotate.logged import LoggedAnnotation
 from triptych.annotate.outcomes import answered_again, as_given
 from triptych.formats.long_csv import Cell, write_csv
+from triptych.json_object import JsonObject
 from triptych.people import roster, tokens
 from triptych.people.panels import panels_of
 from triptych.privacy import withdrawal
@@ -52,7 +52,7 @@ from triptych.study.settings import settings_of
 HEADER = ("study", "item", "purpose", "state", "submitted_at", "response", "criterion", "value", "reasons", "text")
 
 
-def about(session: Session, person_id: int, study: Study | None = None) -> dict[str, Any]:
+def about(session: Session, person_id: int, study: Study | None = None) -> JsonObject:
     """Everything stored about the person; with `study`, only that study's part, for its leads, and with their reason
     for an exclusion. Times are UTC in ISO 8601.
     """
@@ -78,7 +78,7 @@ def about(session: Session, person_id: int, study: Study | None = None) -> dict[
     }
 
 
-def _panel_ids(session: Session, person_id: int, study: Study | None) -> list[dict[str, Any]]:
+def _panel_ids(session: Session, person_id: int, study: Study | None) -> list[JsonObject]:
     """The person's ids on panels, or on one study's panel."""
     ids = select(PanelIdentity).where(PanelIdentity.person_id == person_id)
     if study is not None:
@@ -90,7 +90,7 @@ def _panel_ids(session: Session, person_id: int, study: Study | None) -> list[di
     ]
 
 
-def _tokens(session: Session, person_id: int) -> list[dict[str, Any]]:
+def _tokens(session: Session, person_id: int) -> list[JsonObject]:
     return [
         {
             "name": token.name,
@@ -103,21 +103,21 @@ def _tokens(session: Session, person_id: int) -> list[dict[str, Any]]:
     ]
 
 
-def of_member(session: Session, study: Study, pseudonym: str) -> dict[str, Any]:
+def of_member(session: Session, study: Study, pseudonym: str) -> JsonObject:
     """The data that a lead may give to an annotator of the study. Raises NotFound."""
     return about(session, withdrawal.annotator(session, study, pseudonym).person_id, study)
 
 
-def as_json(data: dict[str, Any]) -> bytes:
+def as_json(data: JsonObject) -> bytes:
     return json.dumps(data, ensure_ascii=False, indent=2).encode()
 
 
-def as_csv(data: dict[str, Any]) -> bytes:
+def as_csv(data: JsonObject) -> bytes:
     """The ratings in the result of `about`, one per row."""
     return "".join(write_csv(_rows(data), HEADER)).encode("utf-8-sig")
 
 
-def _rows(data: dict[str, Any]) -> Iterator[Sequence[Cell]]:
+def _rows(data: JsonObject) -> Iterator[Sequence[Cell]]:
     for study in data["studies"]:
         for work in study["annotations"]:
             facts = (study["title"], work["item"], work["purpose"], work["state"], work["submitted_at"])
@@ -126,7 +126,7 @@ def _rows(data: dict[str, Any]) -> Iterator[Sequence[Cell]]:
                 yield (*facts, *value, ", ".join(rating["reasons"]), rating["text"])
 
 
-def _part(session: Session, membership: Membership, study: Study, *, for_lead: bool) -> dict[str, Any]:
+def _part(session: Session, membership: Membership, study: Study, *, for_lead: bool) -> JsonObject:
     times = ("joined_at", "consented_at", "instructions_read_at", "turned_away_at", "withdrawn_at", "excluded_at")
     facts = {name: _time(getattr(membership, name)) for name in times}
     annotator = membership.role == Role.annotator
@@ -144,7 +144,7 @@ def _part(session: Session, membership: Membership, study: Study, *, for_lead: b
     }
 
 
-def _attempts(session: Session, membership: Membership) -> list[dict[str, Any]]:
+def _attempts(session: Session, membership: Membership) -> list[JsonObject]:
     answers: dict[int, dict[str, str]] = defaultdict(dict)
     of_member = select(TestAnswer).join(EntryAttempt).where(EntryAttempt.membership_id == membership.id)
     for answer in session.scalars(of_member):
@@ -156,7 +156,7 @@ def _attempts(session: Session, membership: Membership) -> list[dict[str, Any]]:
     ]
 
 
-def _annotations(session: Session, study: Study, person_id: int, *, drafts: bool) -> list[dict[str, Any]]:
+def _annotations(session: Session, study: Study, person_id: int, *, drafts: bool) -> list[JsonObject]:
     """The person's work in a study; its drafts, which together may be long, on request."""
     own_work = (Assignment.study_id == study.id) & (Assignment.person_id == person_id)
     readers = (_ratings, _highlights, _set_aside, _comments)
@@ -164,7 +164,7 @@ def _annotations(session: Session, study: Study, person_id: int, *, drafts: bool
     query = select(Assignment).where(own_work).order_by(Assignment.reserved_at, Assignment.id)
     work = session.scalars(query if drafts else query.options(defer(Assignment.draft))).all()
     again = last_answers(session, study, [assignment.id for assignment in work])
-    annotations: list[dict[str, Any]] = [
+    annotations: list[JsonObject] = [
         {
             "item": number,
             # checks look like any other item here, too
@@ -192,7 +192,7 @@ def _annotations(session: Session, study: Study, person_id: int, *, drafts: bool
     return annotations
 
 
-def last_answers(session: Session, study: Study, assignment_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+def last_answers(session: Session, study: Study, assignment_ids: Sequence[int]) -> dict[int, JsonObject]:
     """Assignment → the last answer, for those of these assignments that are checks and were answered again."""
     titles = _titles(session, study)
     later = answered_again(session, assignment_ids)
@@ -211,8 +211,8 @@ def _titles(session: Session, study: Study) -> dict[tuple[str, str | None], str]
 
 
 def _again(
-    session: Session, assignment_id: int, new: dict[str, Any], titles: dict[tuple[str, str | None], str]
-) -> dict[str, Any]:
+    session: Session, assignment_id: int, new: JsonObject, titles: dict[tuple[str, str | None], str]
+) -> JsonObject:
     """The last answer to a check, of which the study uses the first, in the form of any other item's answer."""
     logged = LoggedAnnotation(**new)
     marks = highlight_rows(session, assignment_id, [(mark.position, mark) for mark in logged.highlights])
@@ -238,7 +238,7 @@ def _again(
     }
 
 
-def _ratings(session: Session, own_work: ColumnElement[bool]) -> dict[int, list[dict[str, Any]]]:
+def _ratings(session: Session, own_work: ColumnElement[bool]) -> dict[int, list[JsonObject]]:
     query = (
         select_answers(
             Rating, StoredCriterion.title, Option.title.label("option"), Explanation.reasons, Explanation.text
@@ -246,7 +246,7 @@ def _ratings(session: Session, own_work: ColumnElement[bool]) -> dict[int, list[
         .where(own_work)
         .order_by(Rating.assignment_id, StoredCriterion.position, Rating.position)
     )
-    ratings: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    ratings: dict[int, list[JsonObject]] = defaultdict(list)
     for rating, criterion, option, reasons, text in session.execute(query):
         value = option if rating.number is None else rating.number
         facts = {"criterion": criterion, "value": value, "reasons": reasons or [], "text": text or ""}
@@ -254,28 +254,28 @@ def _ratings(session: Session, own_work: ColumnElement[bool]) -> dict[int, list[
     return ratings
 
 
-def _highlights(session: Session, own_work: ColumnElement[bool]) -> dict[int, list[dict[str, Any]]]:
+def _highlights(session: Session, own_work: ColumnElement[bool]) -> dict[int, list[JsonObject]]:
     query = select(Highlight).join(Assignment, Assignment.id == Highlight.assignment_id).where(own_work)
-    highlights: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    highlights: dict[int, list[JsonObject]] = defaultdict(list)
     for mark in session.scalars(query.order_by(Highlight.id)):
         highlights[mark.assignment_id].append(_facts_of(mark.model_dump()))
     return highlights
 
 
-def _facts_of(mark: dict[str, Any]) -> dict[str, Any]:
+def _facts_of(mark: JsonObject) -> JsonObject:
     """The values of a highlight that a person gets."""
     place = {"in": "context" if mark["position"] is None else "response", "response": _letter(mark["position"])}
     return place | {name: mark[name] for name in ("label", "quote", "comment", "unit")}
 
 
-def _comments(session: Session, own_work: ColumnElement[bool]) -> dict[int, list[dict[str, Any]]]:
+def _comments(session: Session, own_work: ColumnElement[bool]) -> dict[int, list[JsonObject]]:
     query = (
         select(Comment, Comment.author == Person.pseudonym)
         .join(Assignment, Assignment.id == Comment.assignment_id)
         .join(Person, Person.id == Assignment.person_id)
         .where(own_work)
     )
-    comments: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    comments: dict[int, list[JsonObject]] = defaultdict(list)
     for comment, own in session.execute(query.order_by(Comment.id)):
         facts = {"from": "annotator" if own else "lead", "at": _time(comment.at), "text": comment.text}
         comments[comment.assignment_id].append(facts)

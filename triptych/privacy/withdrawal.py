@@ -108,7 +108,7 @@ def _set_at_launch(session: Session, study: Study) -> str:
         .where(Event.study_id == study.id, Event.kind == EventKind.design_amended)
         .order_by(Event.number)
     )
-    earlier = (old["consent"] or {} for old in session.scalars(amendments) if "consent" in (old or {}))
+    earlier = (old["consent"] or {} for old in session.scalars(amendments) if old and "consent" in old)
     # the log, like the study, stores what differs from the default
     consent = next((Consent.model_validate(stored) for stored in earlier), settings_of(study).consent)
     return consent.after_withdrawal

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import chdir, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 from sqlmodel import Session
@@ -26,6 +25,7 @@ from triptych.formats.writers.codebook import codebook
 from triptych.formats.writers.model import ExportOptions, File
 from triptych.formats.writers.tables import COLUMNS
 from triptych.formats.writers.writing import csv_file, json_file, parquet_file, text_file, zipped
+from triptych.json_object import JsonObject
 from triptych.reports import data, heds, html, replay, tex
 from triptych.reports import tables as printed
 from triptych.reports.cells import Table
@@ -97,7 +97,7 @@ class Report:
     """A report as a zip; `files` are its members without the folder. scope: the filters, as stored."""
 
     sha256: str
-    scope: dict[str, Any]
+    scope: JsonObject
     event_number: int
     event_hash: str
     files: dict[str, bytes]
@@ -175,7 +175,7 @@ def _data(session: Session, study: Study, analysis: StudyAnalysis, facts: Facts,
     yield csv_file("exclusions.csv", EXCLUSIONS_HEADER, map(_exclusion, facts.exclusions))
 
 
-def choices(analysis: StudyAnalysis) -> dict[str, Any]:
+def choices(analysis: StudyAnalysis) -> dict[str, object]:
     """Settings that analysis.py needs besides the data."""
     return {
         "epsilon": margin(analysis.frame),
@@ -187,7 +187,7 @@ def choices(analysis: StudyAnalysis) -> dict[str, Any]:
     }
 
 
-def _pay(facts: Facts, scope: Counted) -> dict[str, Any]:
+def _pay(facts: Facts, scope: Counted) -> dict[str, object]:
     """The data behind the numbers about pay, if there are any."""
     if isinstance(facts.pay, Undefined) or (per_item := facts.pay.pay.per_item) is None:
         return {}
@@ -196,12 +196,12 @@ def _pay(facts: Facts, scope: Counted) -> dict[str, Any]:
     return {"pay": {"per_item": float(per_item), "currency": pay.currency, **counted}}
 
 
-def _exclusion(exclusion: Exclusion) -> tuple[Any, ...]:
+def _exclusion(exclusion: Exclusion) -> tuple[str | int | None, ...]:
     when = exclusion.when.strftime("%Y-%m-%dT%H:%M:%SZ") if exclusion.when else None
     return tuple({**vars(exclusion), "when": when, "counted": int(exclusion.counted)}.values())
 
 
-def scope_as_json(scope: Counted) -> dict[str, Any]:
+def scope_as_json(scope: Counted) -> dict[str, object]:
     """The filters, as stored with a snapshot."""
     return {**vars(scope), "kinds": sorted(scope.kinds), "annotators": sorted(scope.annotators)}
 

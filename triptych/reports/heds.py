@@ -8,7 +8,6 @@ of the part about criteria hold one value per criterion, the others one under th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from triptych.reports.documents import code_span
 from triptych.reports.facts import Facts
@@ -257,11 +256,11 @@ def _aggregation(criterion: Criterion) -> str:
     return "Arithmetic mean of the ratings per system."
 
 
-def heds_json(sheet: Sheet, criteria: list[Criterion]) -> dict[str, Any]:
+def heds_json(sheet: Sheet, criteria: list[Criterion]) -> dict[str, object]:
     """The whole file, as the form accepts it."""
     names = criterion_names(criteria)
     tabs = {name: place == 0 for place, name in enumerate(names.values())}
-    fields: dict[str, Any] = {"heds-criteria-criterion": {"data": {}, "control": tabs, "text": {}}}
+    fields: dict[str, object] = {"heds-criteria-criterion": {"data": {}, "control": tabs, "text": {}}}
     for question in QUESTIONS:
         places = names if question.per_criterion else {"": ""}
         answers = {name: sheet.get((question.number, key), Answer()) for key, name in places.items()}
@@ -281,7 +280,7 @@ def heds_json(sheet: Sheet, criteria: list[Criterion]) -> dict[str, Any]:
     return fields
 
 
-def _box(texts: dict[str, str], number: str = "") -> dict[str, Any]:
+def _box(texts: dict[str, str], number: str = "") -> dict[str, object]:
     return {"data": texts, "control": {}, **({"number": number} if number else {})}
 
 

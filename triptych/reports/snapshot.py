@@ -6,18 +6,20 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 from zipfile import ZipFile
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, SQLColumnExpression, func, select
 from sqlmodel import Session
 
 from triptych import clock
 from triptych.errors import NotFound
+from triptych.json_object import JsonObject
 from triptych.results.frame.model import Counted
 from triptych.storage.models import Snapshot, Study
 from triptych.study import lifecycle
 
+T = TypeVar("T")
 PAGE = "report.html"
 # parts of a page as report.html.j2 writes them, in which every text is escaped
 EXCLUSION = re.compile('(?<=<li dir="auto">)((?:annotator|judge) [^:<]*): [^<]*')
@@ -35,7 +37,7 @@ class Frozen:
     sha256: str
     event_number: int
     event_hash: str
-    scope: dict[str, Any]
+    scope: JsonObject
     made_at: datetime
     made_by: str
     size: int
@@ -103,7 +105,7 @@ def without_reasons(page: str) -> str:
     return EXCLUSION.sub(r"\1", DECISIONS.sub("", page))
 
 
-def _newest(session: Session, study: Study, column: Any, *which: ColumnElement[bool]) -> Any:
+def _newest(session: Session, study: Study, column: SQLColumnExpression[T], *which: ColumnElement[bool]) -> T:
     query = select(column).where(Snapshot.study_id == study.id, *which).order_by(Snapshot.id.desc()).limit(1)
     row = session.scalars(query).first()
     if row is None:

@@ -11,7 +11,6 @@ import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,6 +22,7 @@ from triptych.annotate import reservations
 from triptych.annotate.exclusions import read_reason
 from triptych.annotate.logged import LoggedAnnotation
 from triptych.errors import Conflict, InvalidAnnotation, NotFound, StudyNotOpen
+from triptych.json_object import JsonObject
 from triptych.people.membership import takes_part
 from triptych.results.criterion import criterion_ratings
 from triptych.results.frame.counted import counting
@@ -346,7 +346,7 @@ def _checked(session: Session, study: Study, assignment: Assignment, values: Val
 
 def _row(
     criterion_row: CriterionRow, criterion: Criterion, position: int | None, value: float | str | None
-) -> dict[str, Any]:
+) -> JsonObject:
     row = {"position": position, "criterion_id": criterion_row.id}
     if isinstance(criterion.scale, Best):
         if value not in (0, 1):
@@ -359,13 +359,13 @@ def _row(
     return row | {"number": checked}
 
 
-def _logged(session: Session, assignment: Assignment) -> dict[str, Any]:
+def _logged(session: Session, assignment: Assignment) -> JsonObject:
     """The final values as an annotation is logged, with the reason."""
     annotation = LoggedAnnotation.stored(session, assignment.id)
     return annotation.model_copy(update={"reason": assignment.reason}).to_json()
 
 
-def _logged_decision(session: Session, assignment: Assignment) -> dict[str, Any] | None:
+def _logged_decision(session: Session, assignment: Assignment) -> JsonObject | None:
     """What a lead had decided, as it is logged; None for an annotator's answers.
 
     Those are only in events by the annotator, whose values are deleted when they leave.

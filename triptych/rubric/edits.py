@@ -30,7 +30,7 @@ BLOCK_TEXTS = (LiteralScalarString, FoldedScalarString)
 QUOTED_TEXTS = (DoubleQuotedScalarString, SingleQuotedScalarString)
 
 
-def is_same(value: Any, other: Any) -> bool:
+def is_same(value: object, other: object) -> bool:
     """Equal as JSON: 1 equals 1.0, but not true."""
     if isinstance(value, dict) and isinstance(other, dict):
         return value.keys() == other.keys() and all(is_same(part, other[key]) for key, part in value.items())
@@ -228,14 +228,14 @@ def _replace(holder: Any, key: Any, value: Any) -> None:
         _put_after(holder, key, token)
 
 
-def _alike(node: Any, value: Any, flow: bool) -> Any:
+def _alike(node: Any, value: object, flow: bool) -> Any:
     """The new value, in the quotes or style of the node that it replaces."""
     if isinstance(value, str) and node and isinstance(node, QUOTED_TEXTS) and "\n" not in value:
         return type(node)(value) if value.isprintable() else DoubleQuotedScalarString(value)
     return yaml_text.fresh(value, flow or _is_flow(node))
 
 
-def matched(before: Sequence[Any], after: Sequence[Any]) -> list[int | None]:
+def matched(before: Sequence[object], after: Sequence[object]) -> list[int | None]:
     """For each element of the new list, the index of its element in the old list; None for a new element."""
     left = dict(enumerate(before))
     origins: list[int | None] = [None] * len(after)
@@ -256,7 +256,7 @@ def matched(before: Sequence[Any], after: Sequence[Any]) -> list[int | None]:
     return origins
 
 
-def _name(part: Any) -> tuple[str, Any] | None:
+def _name(part: object) -> tuple[str, object] | None:
     """The key and value that identify an element of a list, if it has one of NAMES."""
     if not isinstance(part, dict):
         return None

@@ -45,9 +45,9 @@ class Field:
     more: bool = False
     required: bool = False
     nullable: bool = False
-    default: Any = None
+    default: object = None
     of: str = ""
-    options: tuple[tuple[Any, str], ...] = ()
+    options: tuple[tuple[object, str], ...] = ()
 
 
 _KEY = Wording("Short name", "The name in exports; lower-case letters, digits and _. It follows the title.", more=True)
@@ -232,7 +232,7 @@ NOUNS = {
     **{"RatedItem": "worked example", "StudyStart": "start"},
 }
 # labels for the values of a choice; other values are shown unchanged
-VALUES: dict[Any, str] = {
+VALUES: dict[object, str] = {
     **{"likert": "Rating scale", "choice": "Choice", "number": "Number or slider", "best": "Pick the best"},
     **{"candidate": "each response", "item": "the item as a whole", None: "the item as a whole"},
     "context": "the context",
@@ -305,7 +305,7 @@ def _without_none(annotation: Any) -> tuple[Any, bool]:
     return annotation, False
 
 
-def _control(key: str, annotation: Any, words: Wording) -> tuple[str, str, tuple[tuple[Any, str], ...]]:
+def _control(key: str, annotation: Any, words: Wording) -> tuple[str, str, tuple[tuple[object, str], ...]]:
     """Control, name of the type of its parts, and options. Raises LookupError for a type without a control."""
     if get_origin(annotation) is Literal or (isinstance(annotation, type) and issubclass(annotation, Enum)):
         return ("kind" if key == "kind" else "choice"), "", _options(annotation)
@@ -328,7 +328,7 @@ def _control(key: str, annotation: Any, words: Wording) -> tuple[str, str, tuple
     return _control_of_several(annotation)
 
 
-def _control_of_several(annotation: Any) -> tuple[str, str, tuple[tuple[Any, str], ...]]:
+def _control_of_several(annotation: Any) -> tuple[str, str, tuple[tuple[object, str], ...]]:
     """The control of a value that may have one of several types."""
     kinds = get_args(annotation)
     if set(kinds) == set(KINDS.values()):
@@ -340,12 +340,12 @@ def _control_of_several(annotation: Any) -> tuple[str, str, tuple[tuple[Any, str
     raise LookupError(f"the form has no control for {annotation}")
 
 
-def _options(annotation: Any) -> tuple[tuple[Any, str], ...]:
+def _options(annotation: Any) -> tuple[tuple[object, str], ...]:
     values = get_args(annotation) or tuple(member.value for member in annotation)
     return tuple((value, VALUES.get(value) or SLOTS.get(value) or str(value)) for value in values)
 
 
-def _as_json(value: Any) -> Any:
+def _as_json(value: object) -> object:
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json", exclude_defaults=True)
     if isinstance(value, Enum):
@@ -358,7 +358,7 @@ def order() -> list[str]:
     return list(dict.fromkeys(key for model in models() for key in model.model_fields))
 
 
-def place_of(location: tuple[Any, ...], data: Any) -> str:
+def place_of(location: tuple[int | str, ...], data: Any) -> str:
     """A location reported by pydantic as a name that people understand: Criterion “Tone”, point 3, Name."""
     model: str = "Rubric"
     words: list[str] = []
@@ -380,24 +380,24 @@ def place_of(location: tuple[Any, ...], data: Any) -> str:
     return sentence[:1].upper() + sentence[1:]
 
 
-def _has(node: Any, step: Any) -> bool:
+def _has(node: object, step: int | str) -> bool:
     if isinstance(node, dict):
         return step in node
     return isinstance(node, list) and isinstance(step, int) and step < len(node)
 
 
-def keys_beside(location: tuple[Any, ...]) -> list[str]:
+def keys_beside(location: tuple[int | str, ...]) -> list[str]:
     """The keys that are allowed next to the last key of a mistake's location."""
     return [field.key for field in form().get(_type_at(location[:-1]), ())]
 
 
-def values_of(location: tuple[Any, ...]) -> list[str]:
+def values_of(location: tuple[int | str, ...]) -> list[str]:
     """The values that are allowed at a mistake's location."""
     fields = form().get(_type_at(location[:-1]), ())
     return [str(value) for field in fields if field.key == location[-1] for value, _ in field.options]
 
 
-def _type_at(location: tuple[Any, ...]) -> str:
+def _type_at(location: tuple[int | str, ...]) -> str:
     """The type at a location reported by pydantic, which includes the kind of a scale."""
     model = "Rubric"
     for step in location:

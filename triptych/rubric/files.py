@@ -193,7 +193,7 @@ def _wording(mistake: ErrorDetails, cure: tuple[str, str] | None) -> str:
             return str(mistake["msg"]).removeprefix("Value error, ").rstrip(".") + f".{meant}"
 
 
-def rewritten(text: str, value: Mapping[str, Any]) -> str:
+def rewritten(text: str, value: Mapping[str, object]) -> str:
     """The text changed to a value of the form; unchanged parts keep their wording. Raises InvalidRubric."""
     try:
         yaml_text.plain(value, MAX_PARTS)
@@ -209,7 +209,7 @@ def rewritten(text: str, value: Mapping[str, Any]) -> str:
     return changed if _says(changed, value) else yaml_text.write(dict(value))
 
 
-def _says(text: str, value: Mapping[str, Any]) -> bool:
+def _says(text: str, value: Mapping[str, object]) -> bool:
     try:
         return edits.is_same(yaml_text.read(text), value)
     except InvalidYaml:

@@ -39,7 +39,7 @@ def words_to_read(text: str) -> int:
     return length_in_words(text if text.isascii() else UNSPACED_WORD.sub(" x ", text))
 
 
-def texts_of(part: Any, left_out: Set[str] = AS_THEY_ARE | ITEMS) -> Iterator[str]:
+def texts_of(part: object, left_out: Set[str] = AS_THEY_ARE | ITEMS) -> Iterator[str]:
     """Every text that a translation should have; without NOT_READ, every text that annotators may read."""
     if isinstance(part, str) and part:
         yield part

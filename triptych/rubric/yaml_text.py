@@ -156,7 +156,7 @@ def plain(document: Any, max_parts: int = MAX_PARTS) -> Any:
         raise TooDeep("nested too deeply") from error
 
 
-def parts_of(data: Any) -> int:
+def parts_of(data: object) -> int:
     """The number of keys and values in plain data, as they are counted against a limit."""
     if isinstance(data, dict):
         return 1 + len(data) + sum(map(parts_of, data.values()))
@@ -171,12 +171,12 @@ def _value(scalar: Any) -> Any:
     return scalar
 
 
-def write(data: Any) -> str:
+def write(data: object) -> str:
     """Plain data as YAML."""
     return dump(fresh(data))
 
 
-def dump(document: Any, text: str = "") -> str:
+def dump(document: object, text: str = "") -> str:
     """A document as YAML; lists are indented as in `text`."""
     match = FIRST_LIST.search(text)
     stream = io.StringIO()
@@ -184,7 +184,7 @@ def dump(document: Any, text: str = "") -> str:
     return stream.getvalue()
 
 
-def fresh(value: Any, flow: bool = False) -> Any:
+def fresh(value: object, flow: bool = False) -> Any:
     """Plain data as parts of a document; `flow` writes them on one line, as in {a: 1}."""
     if isinstance(value, dict):
         mapping = CommentedMap({fresh(key, flow=True): fresh(part, flow) for key, part in value.items()})
@@ -221,7 +221,7 @@ def _fold_places(text: str) -> list[int]:
     return [end - 1 for end in accumulate(len(line) + 1 for line in lines[:-1])]
 
 
-def line_of(document: Any, path: Sequence[Any]) -> int:
+def line_of(document: Any, path: Sequence[int | str]) -> int:
     """The line, from 1, of the part at a path, or of the nearest part around it."""
     node, line = document, 0
     for step in path:

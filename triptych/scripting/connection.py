@@ -9,7 +9,6 @@ import secrets
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
 from http.client import HTTPException
 from pathlib import Path
 from typing import IO, cast
@@ -66,7 +65,7 @@ class HttpConnection:
     def close(self) -> None:
         """Nothing to close."""
 
-    def _sent(self, call: Call, fields: Mapping[str, object], key: str) -> bytes:
+    def _sent(self, call: Call, fields: dict[str, object], key: str) -> bytes:
         path = IN_PATH.sub(lambda match: quote(str(fields[match[1]]), safe=""), call.path)
         rest = {name: value for name, value in fields.items() if f"{{{name}}}" not in call.path}
         headers, body = {**self.headers, "Accept": "application/json"}, None

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pydantic.json_schema import models_json_schema
 
 from triptych import settings
+from triptych.json_object import JsonObject
 from triptych.scripting.address import BASE, IN_PATH, KEY
 from triptych.scripting.calls import CALLS, Call
 from triptych.scripting.messages import MAX_ROWS, Zip
@@ -47,7 +46,7 @@ def document() -> dict[str, object]:
     }
 
 
-def _operation(call: Call, definitions: dict[str, Any]) -> dict[str, object]:
+def _operation(call: Call, definitions: JsonObject) -> dict[str, object]:
     schema = definitions[call.request.__name__]
     in_path = IN_PATH.findall(call.path)
     rest = {name: field for name, field in schema.get("properties", {}).items() if name not in in_path}

@@ -15,6 +15,7 @@ from random import Random
 from statistics import fmean
 from typing import Any
 
+from triptych.json_object import JsonObject
 from triptych.rubric.answers import ABOUT_ITEM, CONTEXT, LETTERS, option_name
 from triptych.rubric.model import Criterion, Rubric
 from triptych.rubric.scales import Ask, Best, Choice, Likert, NumberScale, Scale
@@ -101,7 +102,7 @@ class Crowd:
         return [quality + (self.first if slot == 0 else 0) - self.severity[who] for slot, quality in enumerate(shown)]
 
 
-def message_of(token: str, version: int, rng: Random) -> dict[str, Any]:
+def message_of(token: str, version: int, rng: Random) -> JsonObject:
     """The common fields of a simulated annotator's final messages."""
     submission = f"{rng.getrandbits(128):032x}"
     return {"assignment": token, "version": version, "pen": "simulated", "submission": submission}
@@ -114,7 +115,7 @@ def generate_answers(
     rng: Random,
     severity: float = 0.0,
     context: tuple[str | None, Sequence[tuple[str, str]]] | None = None,
-) -> dict[str, Any]:
+) -> JsonObject:
     """A complete draft in slot order that `answers.check_answers` accepts.
 
     `severity` (0 mild to 1 strict) is subtracted from every quality; context: its text and turns, if passages can be
@@ -123,8 +124,8 @@ def generate_answers(
     places = dict(zip(LETTERS, candidates, strict=False))
     set_aside = _set_aside(rubric, places, rng)
     rated = {place: candidate for place, candidate in places.items() if place not in set_aside}
-    ratings: dict[str, dict[str, Any]] = {}
-    explanations: dict[str, dict[str, Any]] = {}
+    ratings: dict[str, JsonObject] = {}
+    explanations: dict[str, JsonObject] = {}
     for criterion in rubric.asked(study_round):
         for place, quality in _judged(criterion, places, rated):
             if not criterion.required and rng.random() < UNANSWERED:
@@ -217,7 +218,7 @@ def _best(scale: Best, places: dict[str, SimulatedCandidate], rng: Random) -> li
     return sorted(ranked[: 2 if rng.random() < TIE else 1])
 
 
-def _explanation(rubric: Rubric, ask: Ask, rng: Random) -> dict[str, Any]:
+def _explanation(rubric: Rubric, ask: Ask, rng: Random) -> JsonObject:
     ticked = rng.sample(ask.reasons, rng.randint(1, min(2, len(ask.reasons)))) if ask.reasons else []
     wants_text = ask.free_text == "required" or (ask.free_text == "optional" and rng.random() < OPTIONAL_TEXT)
     return {"reasons": [reason.key for reason in ticked], "text": _words(rubric, rng) if wants_text else ""}
@@ -229,7 +230,7 @@ def _words(rubric: Rubric, rng: Random) -> str:
     return " ".join(islice(cycle(SENTENCE.split()), rng.randint(low, min(low + 12, rubric.explanation.max_words))))
 
 
-def _spans(rubric: Rubric, place: str, candidate: SimulatedCandidate, rng: Random) -> Iterator[dict[str, Any]]:
+def _spans(rubric: Rubric, place: str, candidate: SimulatedCandidate, rng: Random) -> Iterator[JsonObject]:
     """At most one highlight, from the start of a word to the end of another."""
     labels = [label.key for label in rubric.labels_in("context" if place == CONTEXT else "candidate")]
     if not labels or rng.random() >= HIGHLIGHTED:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from random import Random
 from types import MappingProxyType
-from typing import Any
 
 from sqlalchemy import Engine, insert, select, update
 from sqlalchemy.exc import IntegrityError
@@ -29,6 +28,7 @@ from triptych.formats import read_items
 from triptych.formats.model import ItemFile
 from triptych.formats.ratings import read_ratings
 from triptych.formats.ratings.assemble import Assembled, assemble, own_rubric
+from triptych.json_object import JsonObject
 from triptych.people import joining
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.files import read_shipped
@@ -79,7 +79,7 @@ class DemoStudy:
     people: Mapping[str, float]
     quality: Mapping[str, float]
     items_each: int = 6
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: JsonObject = field(default_factory=dict)
     skips_first: str = ""
     is_finished: bool = False
     ratings: str = ""
@@ -242,7 +242,7 @@ class _DemoCrowd:
 
     def _began_earlier(self, work: Assigned) -> None:
         """Move an item's start back by minutes, but not before that of the item before it or of the entry test."""
-        values: dict[str, Any] = {"origin": Origin.simulated}
+        values: dict[str, object] = {"origin": Origin.simulated}
         if work.purpose != Purpose.entry_test:
             begun = clock.now() - timedelta(seconds=self.rng.randint(240, EARLIEST.seconds))
             self.begun = values["reserved_at"] = max(begun, self.begun + timedelta(seconds=1))
@@ -261,7 +261,7 @@ class _DemoCrowd:
         answers = self._answers(work, severity)
         return submit(self.session, who, SubmitMessage(**message, kind="submit", answers=answers)).next
 
-    def _answers(self, work: Assigned, severity: float) -> dict[str, Any]:
+    def _answers(self, work: Assigned, severity: float) -> JsonObject:
         """Answers according to the candidates' quality, or the references if there are any."""
         slots = select(Slot.candidate_id).where(Slot.assignment_id == work.id).order_by(Slot.position)
         shown = list(self.session.scalars(slots))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVarTuple
 
 from sqlalchemy import Select, SQLColumnExpression, select
 
 from triptych.storage.models import Assignment, Base, Explanation, Option, Rating, StoredCriterion
 
 # position (None: about the item), criterion, number, option, missing, reasons, text: as an answer in the event log
+Columns = TypeVarTuple("Columns")  # the types of a query's columns
 Answer = tuple[int | None, str, float | None, str | None, bool, list[str] | None, str | None]
 ANSWER = (
     Rating.position,

@@ -10,12 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
-from typing import Any
 
 from sqlalchemy import ColumnElement, Select, Table, bindparam, exists, func, or_, select
 from sqlalchemy import inspect as state_of
@@ -24,6 +23,7 @@ from sqlmodel import Session
 
 from triptych import clock
 from triptych.errors import NotFound, StudyNotOpen, TriptychError
+from triptych.json_object import JsonObject
 from triptych.storage import arrivals, rows, writes
 from triptych.storage.models import (
     PREFIX,
@@ -194,10 +194,10 @@ CARRIED: dict[EventKind, tuple[Table, ...]] = {
 class _Recorded:
     """An event waiting for its place in the chain; study: a reference that keeps the study's state in the session."""
 
-    row: dict[str, Any]
-    old: dict[str, Any] | None
-    new: dict[str, Any] | None
-    rows: dict[str, Any]
+    row: JsonObject
+    old: JsonObject | None
+    new: JsonObject | None
+    rows: JsonObject
     study: Study | None
 
     @property
@@ -215,9 +215,9 @@ def record(
     *,
     assignment_id: int | None = None,
     subject: str = "",
-    old: dict[str, Any] | None = None,
-    new: dict[str, Any] | None = None,
-    rows: dict[str, Any] | None = None,
+    old: JsonObject | None = None,
+    new: JsonObject | None = None,
+    rows: JsonObject | None = None,
     at: datetime | None = None,
 ) -> None:
     """Records one event; it gets its place in the study's chain just before the caller's transaction commits.
@@ -271,7 +271,7 @@ def _rows_of(session: Session, study_id: int, recorded: Sequence[_Recorded]) -> 
     return texts[::-1]
 
 
-def _read(session: Session, study_id: int, event: _Recorded, tables: Sequence[Table]) -> dict[str, Any]:
+def _read(session: Session, study_id: int, event: _Recorded, tables: Sequence[Table]) -> JsonObject:
     assignment_id, pseudonym = event.scope
     if assignment_id is not None:
         roots = rows.of_assignment(assignment_id)
@@ -364,7 +364,7 @@ def rows_digest(carried: str | None) -> str | None:
     return None if carried is None else hashlib.sha256(carried.encode()).hexdigest()
 
 
-def chain_hash(row: Mapping[str, Any]) -> str:
+def chain_hash(row: JsonObject) -> str:
     """Hash of one event over its own fields and the hash before it."""
     names = ("study_id", "number", "actor", "kind", "assignment_id", "subject", "digest", "previous_hash")
     parts = [row["at"].isoformat(), *(str(row[name]) for name in names)]
@@ -409,11 +409,11 @@ class Entry:
     withheld: bool
 
     @property
-    def old(self) -> dict[str, Any] | None:
+    def old(self) -> JsonObject | None:
         return self.detail.old if self.detail else None
 
     @property
-    def new(self) -> dict[str, Any] | None:
+    def new(self) -> JsonObject | None:
         return self.detail.new if self.detail else None
 
 
@@ -506,7 +506,7 @@ class Logged:
     assignment_id: int | None
     subject: str
     hash: str
-    new: dict[str, Any]
+    new: JsonObject
     rows: str | None
     has_values: bool
     says_none: bool

@@ -15,7 +15,6 @@ from sqlalchemy import (
     CheckConstraint,
     ColumnElement,
     DateTime,
-    Dialect,
     Enum,
     ForeignKeyConstraint,
     Index,
@@ -29,6 +28,8 @@ from sqlalchemy import (
 from sqlalchemy.orm import registry
 from sqlalchemy.types import TypeDecorator
 from sqlmodel import Field, SQLModel
+
+from triptych.json_object import JsonObject
 
 
 class Base(SQLModel, registry=registry()):
@@ -50,10 +51,10 @@ class Utc(TypeDecorator[datetime]):
     impl = DateTime(timezone=True)
     cache_ok = True
 
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+    def process_bind_param(self, value: datetime | None, dialect: object) -> datetime | None:
         return None if value is None else value.astimezone(UTC)
 
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+    def process_result_value(self, value: datetime | None, dialect: object) -> datetime | None:
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
@@ -268,7 +269,7 @@ class StoredAnswer(Numbered, table=True):
     person_id: int = key("person.id", index=False)
     key: str
     request_hash: str
-    answer: dict[str, Any] = Field(sa_type=JSON)
+    answer: JsonObject = Field(sa_type=JSON)
     stored_at: datetime = when(index=True)
 
 
@@ -317,7 +318,7 @@ class Study(Numbered, table=True):
     rubric_id: int = Field(foreign_key="rubric.id")
     presentation: str = "side_by_side"
     raters_per_item: int = 3
-    settings: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
+    settings: JsonObject = Field(default_factory=dict, sa_type=JSON)
     seed: str
     item_count: int = 0
     design_hash: str | None = None
@@ -432,8 +433,8 @@ class Item(Numbered, table=True):
     external_id: str
     purpose: Purpose = named(Purpose, default=Purpose.main)
     context: str = ""
-    meta: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
-    extra_texts: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
+    meta: JsonObject = Field(default_factory=dict, sa_type=JSON)
+    extra_texts: JsonObject = Field(default_factory=dict, sa_type=JSON)
     sha256: str
     raters: int
     taken: int = 0
@@ -554,7 +555,7 @@ class Assignment(Numbered, table=True):
     reason: str | None = None
     note: str | None = None
     arrangement: str | None = None
-    draft: dict[str, Any] | None = Field(default=None, sa_type=JSON)
+    draft: JsonObject | None = Field(default=None, sa_type=JSON)
     draft_seq: int = 0
     pen: str | None = None
     version: int = 1
@@ -668,8 +669,8 @@ class EventDetail(Base, table=True):
     __tablename__ = "event_detail"
     event_id: int = Field(foreign_key="event.id", primary_key=True, ondelete="CASCADE")
     salt: str
-    old: dict[str, Any] | None = Field(default=None, sa_type=JSON)
-    new: dict[str, Any] | None = Field(default=None, sa_type=JSON)
+    old: JsonObject | None = Field(default=None, sa_type=JSON)
+    new: JsonObject | None = Field(default=None, sa_type=JSON)
     rows: str | None = None
 
 
@@ -680,7 +681,7 @@ class Snapshot(Numbered, table=True):
     study_id: int = key("study.id", index=False)
     event_number: int
     event_hash: str
-    scope: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
+    scope: JsonObject = Field(default_factory=dict, sa_type=JSON)
     sha256: str
     made_at: datetime = when()
     made_by: str

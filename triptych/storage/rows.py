@@ -16,6 +16,7 @@ from typing import Any
 
 from sqlalchemy import JSON, ColumnElement, Connection, ForeignKeyConstraint, Table, or_, select
 
+from triptych.json_object import JsonObject
 from triptych.storage.models import (
     Assignment,
     Base,
@@ -102,7 +103,7 @@ ALWAYS_HIDDEN = {
     "membership.excluded_reason",
     "workbook.token",
 }
-Row = dict[str, Any]
+Row = JsonObject
 
 
 @cache
@@ -141,7 +142,7 @@ def _shape(table: Table, name: str) -> _CarriedAs:
     return _CarriedAs.hidden if f"{table.name}.{name}" in ALWAYS_HIDDEN else _CarriedAs.plain
 
 
-def as_carried(table: Table, row: Mapping[str, Any], persons: Mapping[int, str]) -> Row:
+def as_carried(table: Table, row: Mapping[str, object], persons: Mapping[int, str]) -> Row:
     """A row as recorded in the log: people by their pseudonyms, times as text, long texts as digests.
 
     Columns that `row` lacks are left out.
@@ -227,20 +228,20 @@ def pseudonyms(connection: Connection, roots: Mapping[Table, ColumnElement[bool]
     return dict(map(tuple, connection.execute(query)))
 
 
-def packed(rows: Iterable[Row]) -> dict[str, Any]:
+def packed(rows: Iterable[Row]) -> JsonObject:
     """Rows of one table in the log's JSON form: the column names once, and a list of values per row."""
     rows = list(rows)
     names = list(rows[0]) if rows else []
     return {"columns": names, "rows": [[row[name] for name in names] for row in rows]}
 
 
-def written(model: type[Base], values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def written(model: type[Base], values: Sequence[Mapping[str, object]]) -> JsonObject:
     """Rows of one table that a command has just written, for `events.record`; columns that name no person."""
     table = model.__table__
     return {table.name: packed(as_carried(table, row, {}) for row in values)}
 
 
-def inserted(model: type[Base], values: Sequence[Mapping[str, Any]], pseudonym: str = "") -> dict[str, Any]:
+def inserted(model: type[Base], values: Sequence[Mapping[str, Any]], pseudonym: str = "") -> JsonObject:
     """Like `written`, for complete new rows of this person: columns without a value are NULL."""
     table = model.__table__
     shapes = _shapes(table)
@@ -253,7 +254,7 @@ def read(
     connection: Connection,
     tables: Sequence[Table],
     roots: Mapping[Table, ColumnElement[bool]],
-) -> dict[str, Any]:
+) -> JsonObject:
     """The rows of these tables as they are stored now: name of the table → its rows, packed."""
     persons = pseudonyms(connection, roots)
     return {

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import (
     JSON,
@@ -31,6 +31,7 @@ from sqlalchemy import (
 )
 from sqlmodel import Session
 
+from triptych.json_object import JsonObject
 from triptych.storage.models import (
     Assignment,
     Base,
@@ -207,7 +208,7 @@ def _add_explanations(session: Session, assignment_id: int, explanations: Sequen
 
 
 def add_events(
-    session: Session, study_id: int, rows: Sequence[Mapping[str, object]], details: Sequence[dict[str, Any] | None]
+    session: Session, study_id: int, rows: Sequence[Mapping[str, object]], details: Sequence[JsonObject | None]
 ) -> None:
     """Appends events to the study's log, each with its values (salt, old, new) or None, and moves the study's head.
 

@@ -16,6 +16,7 @@ from sqlmodel import Session
 from triptych import clock
 from triptych.errors import InvalidRubric, NotAllowed
 from triptych.formats.model import MAX_SYSTEMS, CandidateDraft, ItemDraft, TurnDraft
+from triptych.json_object import JsonObject
 from triptych.rubric.files import parse_rubric, text_hash
 from triptych.rubric.model import MAX_CRITERIA, Rubric, RubricTurn, TrainingItem
 from triptych.rubric.scales import Choice, Likert, NumberScale
@@ -79,7 +80,7 @@ def write_criteria(session: Session, study: Study, rubric: Rubric) -> None:
         session.add_all(Option(criterion_id=row.id, **option) for option in options)
 
 
-def criteria_asked(rubric: Rubric, study_round: str) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
+def criteria_asked(rubric: Rubric, study_round: str) -> list[tuple[JsonObject, list[JsonObject]]]:
     """The columns of each criterion asked in this round, and of its options, without row numbers."""
     criteria = []
     for position, criterion in enumerate(rubric.asked(study_round)):
@@ -96,7 +97,7 @@ def criteria_asked(rubric: Rubric, study_round: str) -> list[tuple[dict[str, Any
     return criteria
 
 
-def stored_criteria(session: Session, study: Study) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
+def stored_criteria(session: Session, study: Study) -> list[tuple[JsonObject, list[JsonObject]]]:
     """The same, as stored."""
     query = select(StoredCriterion).where(StoredCriterion.study_id == study.id).order_by(StoredCriterion.position)
     of_study = select(Option).join(StoredCriterion).where(StoredCriterion.study_id == study.id)
@@ -106,7 +107,7 @@ def stored_criteria(session: Session, study: Study) -> list[tuple[dict[str, Any]
     return [(row.model_dump(exclude={"id", "study_id"}), options[row.id]) for row in session.scalars(query)]
 
 
-def _range(scale: Any) -> tuple[float | None, float | None, float | None]:
+def _range(scale: object) -> tuple[float | None, float | None, float | None]:
     if isinstance(scale, Likert):
         return scale.values[0], scale.values[-1], None
     if isinstance(scale, NumberScale):
@@ -162,7 +163,7 @@ def _order_of_systems(study: Study) -> random.Random:
     return random.Random(f"{study.seed}|systems{study.event_number or ''}")  # noqa: S311 (an order, no secret)
 
 
-def _item_row(study: Study, item: ItemDraft, rank: int, purpose: str) -> dict[str, Any]:
+def _item_row(study: Study, item: ItemDraft, rank: int, purpose: str) -> dict[str, object]:
     content = [item.context_text, item.context_turns, item.extra_texts, [(c.text, c.turns) for c in item.candidates]]
     return {
         "study_id": study.id,
@@ -177,7 +178,7 @@ def _item_row(study: Study, item: ItemDraft, rank: int, purpose: str) -> dict[st
     }
 
 
-def _candidate_row(item_id: int, systems: dict[str, int], candidate: CandidateDraft) -> dict[str, Any]:
+def _candidate_row(item_id: int, systems: dict[str, int], candidate: CandidateDraft) -> dict[str, object]:
     turns = [[turn.speaker, turn.text] for turn in candidate.turns] if candidate.turns else None
     return {
         "item_id": item_id,
@@ -188,7 +189,7 @@ def _candidate_row(item_id: int, systems: dict[str, int], candidate: CandidateDr
     }
 
 
-def content_hash(content: Any) -> str:
+def content_hash(content: object) -> str:
     """SHA-256 of texts as imported, to compare with what was shown."""
     text = json.dumps(content, ensure_ascii=False, default=lambda turn: [turn.speaker, turn.text])
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -7,12 +7,12 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 from sqlmodel import Session
 
 from triptych import clock
+from triptych.json_object import JsonObject
 from triptych.storage import arrivals
 from triptych.storage.events import EventKind
 from triptych.storage.models import Candidate, Event, EventDetail, Item, Membership, Person, Purpose, Role, Study, Turn
@@ -63,18 +63,18 @@ def _begun_with(hashes: Sequence[str]) -> ColumnElement[bool]:
     return exists().where(Event.study_id == Study.id, Event.number == 1, Event.hash.in_(hashes))
 
 
-def _copying(session: Session, study: Study) -> dict[str, Any]:
+def _copying(session: Session, study: Study) -> JsonObject:
     """The logged data of this study's copying; empty if it is no copy."""
     return _first_logged(session, study, EventKind.study_copied)
 
 
-def _first_logged(session: Session, study: Study, kind: EventKind) -> dict[str, Any]:
+def _first_logged(session: Session, study: Study, kind: EventKind) -> JsonObject:
     first = select(EventDetail.new).join(Event, Event.id == EventDetail.event_id)
     first = first.where(Event.study_id == study.id, Event.kind == kind).order_by(Event.number).limit(1)
     return session.scalars(first).first() or {}
 
 
-def to_log(session: Session, study: Study) -> dict[str, Any]:
+def to_log(session: Session, study: Study) -> JsonObject:
     """What the launch of a copy logs of its originals: later they may be deleted, or in another database."""
     return {"repeats": asdict(_runs_here(session, study))} if _copying(session, study) else {}
 

@@ -6,7 +6,7 @@ that someone may have read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -17,6 +17,7 @@ from sqlmodel import Session
 from triptych.errors import Conflict, ImportRefused, NotAllowed
 from triptych.formats.model import ItemFile
 from triptych.formats.names import seen_as, spelled
+from triptych.json_object import JsonObject
 from triptych.rubric.files import parse_rubric
 from triptych.stats.numbers import counted, first_words
 from triptych.storage import events
@@ -79,7 +80,7 @@ class Parts:
     access: str | None = None
     round: str | None = None
     presentation: str | None = None
-    settings: dict[str, Any] = field(default_factory=dict)
+    settings: JsonObject = field(default_factory=dict)
     new_codes: bool = False
     rubric_yaml: str | None = None
     items: ItemFile | None = None
@@ -141,7 +142,7 @@ def write(session: Session, study: Study, parts: Parts, reason: str, actor: str)
     session.flush()
 
 
-def _settings(study: Study, parts: Parts) -> dict[str, Any]:
+def _settings(study: Study, parts: Parts) -> JsonObject:
     """The new settings; a study for a panel always has a completion code."""
     settings = changed(study, **parts.settings)
     of_panel = (parts.access or study.access) == Access.panel
@@ -151,7 +152,7 @@ def _settings(study: Study, parts: Parts) -> dict[str, Any]:
 
 
 def seal(
-    session: Session, study: Study, reason: str, actor: str, old: dict[str, Any] | None = None, new: Any = None
+    session: Session, study: Study, reason: str, actor: str, old: JsonObject | None = None, new: Any = None
 ) -> None:
     """Recompute the design hash of a launched study and log the amendment, after a command changed the design.
 
@@ -174,13 +175,13 @@ def _refuse_reason(reason: str) -> None:
         raise NotAllowed(f"The reason has {len(reason)} characters; at most {LONGEST_REASON} are allowed.")
 
 
-def _differs(study: Study, parts: Parts, settings: dict[str, Any]) -> bool:
+def _differs(study: Study, parts: Parts, settings: JsonObject) -> bool:
     return settings != stored(settings_of(study)) or any(
         value != getattr(study, name) for name, value in parts.columns.items()
     )
 
 
-def _refuse(session: Session, study: Study, parts: Parts, settings: dict[str, Any], actor: str) -> None:
+def _refuse(session: Session, study: Study, parts: Parts, settings: JsonObject, actor: str) -> None:
     """Checks all changes before any is written."""
     columns = {"title": study.title, "raters_per_item": study.raters_per_item, **parts.columns}
     lifecycle.refuse_unusable(columns["title"], columns["raters_per_item"])
@@ -205,7 +206,7 @@ def fixed(study: Study, name: str) -> str:
     return "" if name == "group_field" and not settings_of(study).group_field else FIXED.get(name, "")
 
 
-def _refuse_after_launch(study: Study, parts: Parts, settings: dict[str, Any]) -> None:
+def _refuse_after_launch(study: Study, parts: Parts, settings: JsonObject) -> None:
     current = stored(settings_of(study))
     for name in FIXED:
         column = parts.columns.get(name)
@@ -272,7 +273,7 @@ def _refuse_unknown(session: Session, study: Study, ids: Sequence[str]) -> None:
         )
 
 
-def _snapshot(session: Session, study: Study) -> dict[str, Any]:
+def _snapshot(session: Session, study: Study) -> JsonObject:
     """The design, to compare it before and after a change: columns, settings, rubric and items."""
     columns = {name: getattr(study, name) for name in COLUMNS}
     settings = {name: value for name, value in stored(settings_of(study)).items() if name != "heds"}
@@ -287,7 +288,7 @@ def _snapshot(session: Session, study: Study) -> dict[str, Any]:
     }
 
 
-def _write(session: Session, study: Study, parts: Parts, settings: dict[str, Any], reason: str, actor: str) -> None:
+def _write(session: Session, study: Study, parts: Parts, settings: JsonObject, reason: str, actor: str) -> None:
     new_round = parts.round is not None and parts.round != study.round
     for name, value in parts.columns.items():
         setattr(study, name, value.strip() if name == "title" else value)
@@ -380,7 +381,7 @@ class Amendment:
     reason: str
     parts: tuple[str, ...]
     design_hash: str
-    before: Mapping[str, Any]
+    before: JsonObject
 
 
 def amendments(session: Session, study: Study) -> list[Amendment]:
@@ -400,6 +401,6 @@ def earlier_pays(session: Session, study: Study) -> list[tuple[datetime, Pay]]:
     return [(amendment.at, Pay.model_validate(amendment.before["pay"] or {})) for amendment in amended]
 
 
-def _amendment(at: datetime, who: str, old: dict[str, Any], new: dict[str, Any]) -> Amendment:
+def _amendment(at: datetime, who: str, old: JsonObject, new: JsonObject) -> Amendment:
     parts = tuple(name.replace("_", " ") for name in new if name not in SEALS)
     return Amendment(at, who, new.get("reason", "erased"), parts, new.get("design_hash", ""), old)

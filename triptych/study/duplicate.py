@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sqlalchemy import select
 from sqlmodel import Session
 
 from triptych.formats.model import ItemDraft
+from triptych.json_object import JsonObject
 from triptych.rubric.model import Rubric
 from triptych.storage import events
 from triptych.storage.events import EventKind
@@ -60,7 +59,7 @@ def free_rounds(session: Session, study: Study) -> list[Round]:
     return [each for each in Round if each not in taken]
 
 
-def _settings(study: Study, rubric: Rubric, study_round: Round) -> dict[str, Any]:
+def _settings(study: Study, rubric: Rubric, study_round: Round) -> JsonObject:
     """The copied settings; those that the rubric defines per round are the new round's."""
     settings = settings_of(study)
     codes = Codes().filled() if settings.codes != Codes() else Codes()

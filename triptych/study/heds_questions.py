@@ -11,7 +11,9 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
+
+from triptych.json_object import JsonObject
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class SheetQuestion:
     per_criterion: bool = False
 
 
-def _questions(section: str, content: dict[str, Any]) -> Iterator[SheetQuestion]:
+def _questions(section: str, content: JsonObject) -> Iterator[SheetQuestion]:
     """The questions of a section with the part of the id that they share."""
     for entry in content["questions"]:
         options = LANGUAGE_OPTIONS if entry.get("options") == "languages" else tuple(entry.get("options", ()))
@@ -39,7 +41,7 @@ def _questions(section: str, content: dict[str, Any]) -> Iterator[SheetQuestion]
         yield SheetQuestion(**entry | shared)
 
 
-_SHEET: dict[str, Any] = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+_SHEET: JsonObject = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 FORM: str = _SHEET["form"]
 ABOUT_CRITERIA = "4"
 LANGUAGES: dict[str, str] = _SHEET["languages"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from functools import partial
-from typing import Any, get_args
+from typing import get_args
 
 from sqlalchemy import ColumnElement, Select, bindparam, func, or_, select
 from sqlmodel import Session
@@ -18,6 +18,7 @@ from triptych import clock
 from triptych.errors import Conflict, ImportRefused, InvalidRubric, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats.layout import ITEM_GROUP
 from triptych.formats.model import MAX_CANDIDATES, ItemDraft, ItemFile
+from triptych.json_object import JsonObject
 from triptych.languages.language import _
 from triptych.rubric.files import parse_rubric
 from triptych.rubric.model import Presentation, Rubric
@@ -191,7 +192,7 @@ def create_study(
     return study
 
 
-def start_of(rubric: Rubric, study_round: str) -> dict[str, Any]:
+def start_of(rubric: Rubric, study_round: str) -> JsonObject:
     """The settings that the rubric defines for a new study of this round: name in StudySettings → value."""
     start = rubric.start_in(study_round)
     per_item = None if start.pay_per_item is None else Decimal(str(start.pay_per_item))
@@ -201,7 +202,7 @@ def start_of(rubric: Rubric, study_round: str) -> dict[str, Any]:
     }
 
 
-def _settings(plan: StudyPlan, rubric: Rubric, items: Sequence[ItemDraft]) -> dict[str, Any]:
+def _settings(plan: StudyPlan, rubric: Rubric, items: Sequence[ItemDraft]) -> JsonObject:
     """The settings that are not columns; a panel study gets completion codes, and grouped items are recognised."""
     codes = Codes().filled() if plan.access == Access.panel else Codes()
     return stored(
@@ -238,7 +239,7 @@ def set_state(session: Session, study: Study, state: StudyState, actor: str) -> 
     if state == StudyState.open and study.opened_at is not None:
         refuse_many_responses(session, study)
     old, study.state = study.state, state
-    now: dict[str, Any] = {"state": state}
+    now: dict[str, object] = {"state": state}
     study.paused_at = clock.now() if state == StudyState.paused else None
     if state == StudyState.open and study.opened_at is None:
         study.opened_at = clock.now()

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from triptych.errors import NotAllowed
 from triptych.formats.texts.text_format import FIELDS, Format
+from triptych.json_object import JsonObject
 from triptych.languages.language import message
 from triptych.rubric.answers import MarkUnit
 from triptych.stats.analysis.collection import INTERIM
@@ -283,7 +284,7 @@ class StudySettings(SettingsPart):
     language: str = Field(default="", pattern=r"^([a-z]{2,3})?$", description="of the pages; empty: the browser's")
     viewers_read_explanations: bool = False
     expertise: Literal["expert", "skilled", "crowd"] = "skilled"
-    heds: dict[str, Any] = Field(default_factory=dict)
+    heds: JsonObject = Field(default_factory=dict)
 
 
 def settings_of(study: Study) -> StudySettings:
@@ -296,12 +297,12 @@ def formats_of(study: Study) -> Formats:
     return Formats.model_validate(study.settings.get("formats", {}))
 
 
-def stored(settings: StudySettings) -> dict[str, Any]:
+def stored(settings: StudySettings) -> JsonObject:
     """The settings as JSON, without those at their defaults."""
     return settings.model_dump(mode="json", exclude_defaults=True)
 
 
-def changed(study: Study, **parts: Any) -> StudySettings:
+def changed(study: Study, **parts: object) -> StudySettings:
     """The study's settings with these parts replaced. Raises NotAllowed with a line for each invalid value."""
     try:
         return StudySettings.model_validate({**_as_now(study.settings), **parts})
@@ -325,7 +326,7 @@ def _described(place: tuple[object, ...]) -> str:
     return model.model_fields[place[-1]].description or "something else"
 
 
-def _as_now(settings: dict[str, Any]) -> dict[str, Any]:
+def _as_now(settings: JsonObject) -> JsonObject:
     """Settings from an older version, which had one completion code, in today's form."""
     current = dict(settings)
     code = current.pop("completion_code", None)

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache, partial
-from typing import Any, cast
+from typing import cast
 from urllib.parse import unquote
 
 from pydantic import BaseModel, ValidationError
@@ -172,7 +172,7 @@ def _message(call: Call, request: Request, content: bytes) -> BaseModel:
         raise ImportRefused(what_does_not_fit(error)) from error
 
 
-def _run(call: Call, proof: Proof, message: BaseModel, key: str, digest: str) -> BaseModel | dict[str, Any]:
+def _run(call: Call, proof: Proof, message: BaseModel, key: str, digest: str) -> BaseModel | dict[str, object]:
     """The result of the call, or the stored reply to the same request."""
     with reading(web_engine()) as session:
         asker = _asker(session, call, proof)
@@ -199,7 +199,9 @@ def _run(call: Call, proof: Proof, message: BaseModel, key: str, digest: str) ->
         return result
 
 
-def _answer_before(session: Session, asker: Asker, message: BaseModel, key: str, digest: str) -> dict[str, Any] | None:
+def _answer_before(
+    session: Session, asker: Asker, message: BaseModel, key: str, digest: str
+) -> dict[str, object] | None:
     """The stored reply to the same request; None for a new one. Raises Conflict if another request used this key."""
     if not key:
         return None

@@ -11,7 +11,7 @@ import time
 from collections import Counter as Tally
 from collections.abc import Iterator
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
+from typing import Any
 
 from sqlalchemy import Engine, event, func, select
 from sqlalchemy.pool import ConnectionPoolEntry
@@ -26,9 +26,6 @@ from triptych.storage.database import reading
 from triptych.storage.models import Login, Person, Role, Submission
 from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.web.session import cookie_in, login_secret, web_engine
-
-if TYPE_CHECKING:  # imported only where metrics are on
-    from prometheus_client import Metric
 
 SOCKET = "/_stcore/stream"
 # one label for each group of addresses, so that neither studies nor people become labels
@@ -53,7 +50,7 @@ class Meter:
         ProcessCollector(registry=self.registry)
         self.registry.register(self)
 
-    def collect(self) -> Iterator[Metric]:
+    def collect(self) -> Iterator[Any]:
         """The metrics that are counted on request."""
         from prometheus_client.core import GaugeMetricFamily
 
@@ -68,7 +65,7 @@ class Meter:
             if value is not None:
                 yield GaugeMetricFamily(name, help_text, value=value)
 
-    def describe(self) -> list[Metric]:
+    def describe(self) -> list[Any]:
         """Returns nothing, so that registering does not query the database."""
         return []
 

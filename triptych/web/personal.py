@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from sqlmodel import Session
 from starlette.requests import Request
@@ -31,7 +30,7 @@ FORMS = {
     "csv": ("text/csv; charset=utf-8", personal_data.as_csv),
 }
 HIDDEN_IDENTITY = "stored; shown only if you come by single sign-on"
-DataOf = tuple[str, Callable[[Session], dict[str, Any]]]  # a pseudonym, and what reads the person's data
+DataOf = tuple[str, Callable[[Session], dict[str, object]]]  # a pseudonym, and what reads the person's data
 FindData = Callable[[Session, Who, Request], DataOf]
 
 
@@ -42,7 +41,7 @@ def _about_me(_session: Session, who: Who, request: Request) -> DataOf:
     """
     came_with = identity_in(request.headers)
 
-    def read(session: Session) -> dict[str, Any]:
+    def read(session: Session) -> dict[str, object]:
         about = personal_data.about(session, who.person_id)
         return about if about["identity"] in (None, came_with) else about | {"identity": HIDDEN_IDENTITY}
 

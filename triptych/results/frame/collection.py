@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 import pandas as pd
 from sqlalchemy import Row, case, func, select
 from sqlmodel import Session
 
+from triptych.json_object import JsonObject
 from triptych.stats.analysis.collection import CLEAR, Collected, bound_in_words
 from triptych.stats.numbers import counted
 from triptych.storage import arrivals, events
@@ -109,7 +109,7 @@ def _look(event: Row[*_Event]) -> tuple[str, str]:
 
 
 def _complete(
-    session: Session, history: list[Row[*_Event]], then: Mapping[int, dict[str, Any]], places: int
+    session: Session, history: list[Row[*_Event]], then: Mapping[int, JsonObject], places: int
 ) -> frozenset[tuple[str, str]]:
     """Looks at which as many annotations were in as are planned now, since when the same annotators count.
 
@@ -138,7 +138,7 @@ def _closed_at(history: list[Row[*_Event]]) -> int:
     return max((place for place, event in enumerate(history) if event.kind == EventKind.study_closed), default=0)
 
 
-def _imports(session: Session, study: Study, history: Iterable[Row[*_Event]]) -> dict[int, dict[str, Any]]:
+def _imports(session: Session, study: Study, history: Iterable[Row[*_Event]]) -> dict[int, JsonObject]:
     """Number of the event of an import → what it says of it, with the pseudonyms that people have now."""
     imports = {event.number: event.new or {} for event in history if event.kind == EventKind.ratings_imported}
     journey = arrivals.arrivals(session, study.id) if imports else []
@@ -148,7 +148,7 @@ def _imports(session: Session, study: Study, history: Iterable[Row[*_Event]]) ->
     }
 
 
-def _excluded(history: Iterable[Row[*_Event]], imports: Mapping[int, dict[str, Any]]) -> frozenset[str]:
+def _excluded(history: Iterable[Row[*_Event]], imports: Mapping[int, JsonObject]) -> frozenset[str]:
     """Pseudonyms of those excluded at the end of the history; a membership holds the latest exclusion only."""
     excluded: set[str] = set()
     for event in history:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
-from typing import TypeVarTuple
 
 from sqlalchemy import ColumnElement, Row, Select, SQLColumnExpression, and_, select, true
 from sqlmodel import Session
@@ -15,7 +14,7 @@ from triptych.formats.ratings_csv import OF_HIGHLIGHT
 from triptych.results.frame.highlights import highlights_of
 from triptych.results.frame.loading import membership_of
 from triptych.rubric.answers import count_words
-from triptych.storage.answers import ANSWER, Answer, select_answers
+from triptych.storage.answers import ANSWER, Answer, Columns, select_answers
 from triptych.storage.models import (
     RATED,
     Assignment,
@@ -33,7 +32,6 @@ from triptych.storage.models import (
 )
 from triptych.study.system_names import system_names
 
-Columns = TypeVarTuple("Columns")
 RatingRow = tuple[int, bool | None, int | None, *Answer]  # assignment, order_known, system
 
 

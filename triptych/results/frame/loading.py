@@ -7,7 +7,6 @@ stops at the system's id. The tables contain the blind codes of systems; only `s
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TypeVarTuple
 
 import numpy as np
 import pandas as pd
@@ -16,6 +15,7 @@ from sqlmodel import Session
 
 from triptych.annotate.reservations import takes_places
 from triptych.results.frame.model import ABOUT_ITEM, UNKNOWN_POSITION
+from triptych.storage.answers import Columns
 from triptych.storage.models import (
     IN_PLACE,
     RATED,
@@ -59,7 +59,6 @@ PLACES = {"assignment": "int64", "position": "int64", "order_known": "bool", "sy
 AT_ONCE = 500  # rows; 700 new objects would trigger the garbage collector
 RATING = ["position", "system", "criterion", "value", "option", "missing", "reasons", "explanation"]
 LABELS = ("annotator", "kind", "item", "state", "criterion", "option", "reasons")
-Columns = TypeVarTuple("Columns")
 
 
 def load(

@@ -6,10 +6,11 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import pandas as pd
 
+from triptych.json_object import JsonObject
 from triptych.results.frame.collection import Planned
 from triptych.rubric.model import Rubric
 from triptych.stats.numbers import joined_words
@@ -47,7 +48,7 @@ class Frame:
     number: int
     work: pd.DataFrame
     ratings: pd.DataFrame
-    meta: dict[str, dict[str, Any]]
+    meta: dict[str, JsonObject]
     leads: frozenset[str]
     unblinded_at: datetime | None
     name: StudyName
