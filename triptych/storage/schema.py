@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import re
-import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -60,7 +59,7 @@ def open_existing(url: str, changes: bool = True) -> Engine:
         raise NotFound(f"There is no study here: {sqlite_path(url)} does not exist. Set TRIPTYCH_HOME to its folder.")
     engine = open_engine(url)
     if not changes and engine.dialect.name == "sqlite":
-        event.listen(engine, "connect", _take_no_change)
+        event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA query_only=1"))
     version = stored_version(engine)
     if version is None:
         raise NotFound("There is no study here: the database is empty.")
@@ -79,10 +78,6 @@ def _refuse_newer(version: str | None) -> None:
             f"supports {HEAD}). Install the newer one again, or restore the copy that it made before the upgrade: "
             f"triptych-before-….db next to the database."
         )
-
-
-def _take_no_change(connection: sqlite3.Connection, _: object) -> None:
-    connection.execute("PRAGMA query_only=1")
 
 
 def version_in(path: Path) -> str | None:
