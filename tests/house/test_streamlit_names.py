@@ -55,10 +55,17 @@ BROWSER_NAMES = sorted(filter(OF_BROWSER.fullmatch, LISTED))
 RUNTIME_NAMES = sorted(filter(OF_RUNTIME.fullmatch, LISTED))
 
 
+@cache
+def text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
 def private_modules(path: Path) -> set[str]:
     """The modules of Streamlit that a file imports, without the public ones."""
+    if "streamlit" not in text_of(path):
+        return set()
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(ast.parse(text_of(path))):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -70,11 +77,6 @@ def private_modules(path: Path) -> set[str]:
 def _is_module(name: str) -> bool:
     place = SOURCES.parent / Path(*name.split("."))
     return name.startswith("streamlit.") and (place.is_dir() or place.with_suffix(".py").is_file())
-
-
-@cache
-def text_of(path: Path) -> str:
-    return path.read_text(encoding="utf-8")
 
 
 def product_text() -> str:
