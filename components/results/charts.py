@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -27,7 +28,9 @@ NARROW = 0.07
 PARTS = 5  # into which the range of a fine scale is divided
 LONGEST_NAME = 32
 PICTURE = "picture"  # session key of the format
-_drawn: WeakKeyDictionary[StudyAnalysis, dict[str, go.Figure | None]] = WeakKeyDictionary()
+Made = TypeVar("Made")
+MODEBAR = {"bgcolor": "rgba(0,0,0,0)", "color": palette.BUTTONS, "activecolor": palette.BUTTONS}
+_made: WeakKeyDictionary[StudyAnalysis, dict[str, Any]] = WeakKeyDictionary()
 
 
 def show(figure: go.Figure, key: str, name: str, alt: str) -> None:
@@ -40,7 +43,6 @@ def show(figure: go.Figure, key: str, name: str, alt: str) -> None:
         "modeBarButtons": [["toImage"]],
         "scrollZoom": False,
     }
-    figure.update_layout(modebar={"bgcolor": "rgba(0,0,0,0)", "color": palette.BUTTONS, "activecolor": palette.BUTTONS})
     st.plotly_chart(figure, key=key, config=config, alt=alt)
 
 
@@ -53,12 +55,12 @@ def data(table: pd.DataFrame) -> None:
         st.dataframe(table, hide_index=True, width="content")
 
 
-def drawn_once(analysis: StudyAnalysis, key: str, draw: Callable[[], go.Figure | None]) -> go.Figure | None:
-    """The figure, cached for this analysis: building it takes longer than the rest of the page."""
-    figures = _drawn.setdefault(analysis, {})
-    if key not in figures:
-        figures[key] = draw()
-    return figures[key]
+def made_once(analysis: StudyAnalysis, key: str, make: Callable[[], Made]) -> Made:
+    """What `make` returns, cached for this analysis: building figures takes longer than the rest of the page."""
+    parts: dict[str, Made] = _made.setdefault(analysis, {})
+    if key not in parts:
+        parts[key] = make()
+    return parts[key]
 
 
 def choose_picture() -> None:
@@ -246,6 +248,7 @@ def frame(figure: go.Figure, order: list[str]) -> None:
         plot_bgcolor="rgba(0,0,0,0)",
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "traceorder": "normal", "title": None},
         dragmode=False,
+        modebar=MODEBAR,
     )
     figure.update_yaxes(categoryorder="array", categoryarray=order[::-1], automargin=True, fixedrange=True, title=None)
     figure.update_xaxes(fixedrange=True)

@@ -90,8 +90,8 @@ def _criterion_block(analysis: StudyAnalysis, result: CriterionResult, slug: str
 def _figures(analysis: StudyAnalysis, result: CriterionResult, slug: str, sentence: str) -> None:
     """Differences if systems can be compared, otherwise means; answers next to them."""
     key = result.criterion.key
-    left = charts.drawn_once(analysis, f"difference-{key}", lambda: _differences(analysis, result))
-    spread = charts.drawn_once(analysis, f"answers-{key}", lambda: _levels(analysis, result))
+    left = charts.made_once(analysis, f"difference-{key}", lambda: _differences(analysis, result))
+    spread = charts.made_once(analysis, f"answers-{key}", lambda: _levels(analysis, result))
     columns = st.columns([2, 3]) if left and spread else [st.container()] * 2
     if left:
         with columns[0]:

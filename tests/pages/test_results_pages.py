@@ -14,6 +14,7 @@ from sqlalchemy import select
 from streamlit.testing.v1 import AppTest
 
 from components.results import disagreement
+from components.results.first_screen import beside, screen
 from components.results.more import ANALYSES, LENGTHS
 from components.shell import live, state
 from triptych.stats.analysis.statistics import SPANS, columns
@@ -337,6 +338,20 @@ def test_a_page_redraws_for_later_numbers_or_a_restored_backup(monkeypatch):
     live.follow_at_a_pace("study", lambda: 9, 6)
     live.follow_at_a_pace("study", lambda: 5, 9)
     assert drawn == ["app", "app"]
+
+
+def test_results_are_drawn_and_checked_once_per_event(visit, lab, monkeypatch):
+    study, lead, people = lab
+    app, made = visit(lead, "results.py", study=study.slug), []
+    for module, name in ((beside, "caveats"), (screen, "picture")):
+        make = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *of, make=make, name=name: made.append(name) or make(*of))
+    app.run()
+    assert made == []
+    with database.writing(web_engine()) as session:
+        lifecycle.set_state(session, session.get_one(Study, study.id), StudyState.paused, lead.pseudonym)
+    app.run()
+    assert sorted(made) == ["caveats", "picture"]
 
 
 def test_titles_of_a_rubric_are_shown_literally(visit, make_study):

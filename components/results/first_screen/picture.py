@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from components.results.charts import cut, dots, ends_of, plain_label
+from components.results.charts import MODEBAR, cut, dots, ends_of, plain_label
 from components.shell.words import NONE
 from triptych.results.criterion import CriterionResult, spoken
 from triptych.results.study_analysis import StudyAnalysis
@@ -126,6 +126,7 @@ def _finished(figure: go.Figure, height: int, top: int) -> go.Figure:
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
         dragmode=False,
+        modebar=MODEBAR,
     )
     figure.update_xaxes(fixedrange=True, showgrid=True, gridcolor=palette.GRID, zeroline=False, tickfont={"size": 11})
     figure.update_yaxes(

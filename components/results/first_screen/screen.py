@@ -103,7 +103,7 @@ def _picture(analysis: StudyAnalysis, board: Board, verdict: FirstVerdict, tools
         charts.data(numbers)
         if verdict.groups:
             _groups(verdict)
-    figure, is_wide = picture(analysis, shown, order)
+    figure, is_wide = charts.made_once(analysis, f"systems-{order}", lambda: picture(analysis, shown, order))
     with st.container(key="every-system-wide" if is_wide else "every-system"):
         charts.show(figure, "systems", f"{board.study.slug}-systems", f"{verdict.headline} {ALT}")
     st.caption(plain(interval_note(shown[0]).split(". ")[0].rstrip(".") + "."))
