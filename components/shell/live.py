@@ -33,10 +33,13 @@ class Pace:
 
         A restored backup lowers the number; the lower one is then used at once.
         """
-        waited = now - self.since >= min(self.spent / CPU_SHARE, MAX_WAIT_SECONDS)
-        if number < self.drawn or (number > self.drawn and waited):
+        if number < self.drawn or (number > self.drawn and not self.rests(now)):
             self.drawn, self.since, self.spent = number, now, 0.0
         return self.drawn
+
+    def rests(self, now: float) -> bool:
+        """Whether the pages have not yet kept within their share of a core."""
+        return now - self.since < min(self.spent / CPU_SHARE, MAX_WAIT_SECONDS)
 
 
 _paces: dict[str, Pace] = {}
@@ -76,7 +79,12 @@ def follow_at_a_pace(name: str, version: Callable[[], int], seen: int) -> None:
     """As `follow`, for a growing number: all pages with this name advance to the same one, which is computed once."""
 
     def due() -> int:
-        number, now = version(), time.monotonic()
+        now = time.monotonic()
+        with _lock:
+            pace = _paces.get(name)
+            if pace is not None and pace.drawn == seen and pace.rests(now):
+                return seen  # a newer number has to wait, so nobody reads it
+        number = version()
         with _lock:
             drawn = _paces.setdefault(name, Pace(number, now)).advance(number, now)
         return drawn if drawn > seen or number < seen else seen

@@ -340,6 +340,12 @@ def test_a_page_redraws_for_later_numbers_or_a_restored_backup(monkeypatch):
     assert drawn == ["app", "app"]
 
 
+def test_pages_that_must_wait_do_not_read_the_number(monkeypatch):
+    monkeypatch.setattr(live.st, "fragment", lambda run_every: lambda function: function)
+    monkeypatch.setattr(live, "_paces", {"study": live.Pace(drawn=7, since=time.monotonic(), spent=1e6)})
+    live.follow_at_a_pace("study", lambda: pytest.fail("read"), 7)
+
+
 def test_results_are_drawn_and_checked_once_per_event(visit, lab, monkeypatch):
     study, lead, people = lab
     app, made = visit(lead, "results.py", study=study.slug), []
