@@ -19,7 +19,7 @@ from triptych.results.adjudication import ABOUT_ITEM, FinalValue
 from triptych.results.disagreement import Disagreement
 from triptych.results.frame.counted import counted_ratings, people_counted
 from triptych.results.frame.highlights import HighlightedCandidate, HighlightedItem, highlights_of_item, main_item
-from triptych.results.frame.loading import GIVEN_STATE, membership_of
+from triptych.results.frame.loading import GIVEN_STATE, select_work
 from triptych.results.frame.model import Counted, Frame
 from triptych.rubric.model import Criterion, Rubric, SetAside
 from triptych.rubric.scales import Best, Choice, as_typed
@@ -29,7 +29,6 @@ from triptych.storage.models import (
     AssignmentState,
     Candidate,
     Item,
-    Membership,
     Person,
     Purpose,
     Slot,
@@ -187,15 +186,8 @@ def _counts(session: Session, study: Study, counted: Counted) -> tuple[Counter[t
 
 
 def _work(study: Study, counted: Counted, *columns: SQLColumnExpression[object]) -> Select[*tuple[Any, ...]]:
-    return (
-        select(*columns)
-        .select_from(Assignment)
-        .join(Item, Item.id == Assignment.item_id)
-        .join(Person, Person.id == Assignment.person_id)
-        .outerjoin(Membership, membership_of())
-        .where(Assignment.study_id == study.id, Assignment.purpose == Purpose.main, Assignment.state.in_(SEEN))
-        .where(*people_counted(counted))
-    )
+    main = Assignment.study_id == study.id, Assignment.purpose == Purpose.main
+    return select_work(*columns).where(*main, Assignment.state.in_(SEEN), *people_counted(counted))
 
 
 def look(session: Session, study: Study, frame: Frame, item: str, counted: Counted) -> Look:

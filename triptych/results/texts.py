@@ -14,7 +14,7 @@ from sqlmodel import Session
 from triptych.formats.texts.markdown import Visible, visible
 from triptych.results.frame.counted import counted_items, people_counted
 from triptych.results.frame.highlights import highlights_of
-from triptych.results.frame.loading import GIVEN_STATE, membership_of
+from triptych.results.frame.loading import GIVEN_STATE, select_work
 from triptych.results.frame.model import Counted, Frame, StudyName, name_of
 from triptych.rubric.wording import words_to_read
 from triptych.storage.models import (
@@ -23,7 +23,6 @@ from triptych.storage.models import (
     Candidate,
     Highlight,
     Item,
-    Membership,
     Person,
     Purpose,
     Slot,
@@ -175,8 +174,8 @@ def _in_contexts(session: Session, study: Study, items: frozenset[str], counted:
         [(item, turn, len(text)) for item, turn, text in texts if text and item in items],
         columns=["item", "turn", "characters"],
     )
-    shown = _read_of(study, counted, Item.external_id).join(Item, Item.id == Assignment.item_id)
-    read = pd.DataFrame(session.execute(shown).all(), columns=["assignment", "item", "annotator"])
+    shown = session.execute(_read_of(study, counted, Item.external_id))
+    read = pd.DataFrame(shown.all(), columns=["assignment", "item", "annotator"])
     marks = _marks_of(study, Item.external_id).where(Highlight.position.is_(None))
     rows = _with_marks(read.merge(pieces, on="item"), session.execute(marks), "item")
     if formats_of(study).context == "markdown":
@@ -225,19 +224,14 @@ def comments_of(session: Session, study: Study, frame: Frame, counted: Counted) 
     return rows[rows["item"].isin(counted_items(frame, counted))]
 
 
-def _read_of(study: Study, counted: Counted, text: SQLColumnExpression[object]) -> Select[int, object, str]:
-    """Rated annotations with their annotator and the column that identifies a text; callers join the text's table.
+def _read_of(study: Study, counted: Counted, text: SQLColumnExpression[object]) -> Select[*tuple[object, ...]]:
+    """Rated annotations with their annotator and the column that identifies a text.
 
     An ignored item may be surplus, with a reason.
     """
-    return (
-        select(Assignment.id, text, Person.pseudonym)
-        .select_from(Assignment)
-        .join(Person, Person.id == Assignment.person_id)
-        .outerjoin(Membership, membership_of())
-        .where(Assignment.study_id == study.id, Assignment.purpose == Purpose.main, GIVEN_STATE.in_(RATED))
-        .where(*people_counted(counted))
-    )
+    main = Assignment.study_id == study.id, Assignment.purpose == Purpose.main
+    rated = select_work(Assignment.id, text, Person.pseudonym).where(*main, GIVEN_STATE.in_(RATED))
+    return rated.where(*people_counted(counted))
 
 
 def _marks_of(study: Study, text: SQLColumnExpression[object]) -> Select[*tuple[object, ...]]:

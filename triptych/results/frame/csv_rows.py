@@ -12,7 +12,7 @@ from sqlmodel import Session
 from triptych.formats.long_csv import Cell
 from triptych.formats.ratings_csv import OF_HIGHLIGHT
 from triptych.results.frame.highlights import highlights_of
-from triptych.results.frame.loading import membership_of
+from triptych.results.frame.loading import select_work
 from triptych.rubric.answers import count_words
 from triptych.storage.answers import ANSWER, Answer, Columns, select_answers
 from triptych.storage.models import (
@@ -98,29 +98,23 @@ def _among(column: SQLColumnExpression[int], part: range | None) -> ColumnElemen
 def _work_of(study: Study) -> Select[*tuple[object, ...]]:
     """Every annotation of the study, in the order of their numbers."""
     original = select(Assignment.id, Item.external_id).join(Item, Item.id == Assignment.item_id).subquery()
-    return (
-        select(
-            Assignment.id,
-            Assignment.design_hash,
-            Person.pseudonym,
-            Person.kind,
-            Item.external_id,
-            Assignment.purpose,
-            original.c.external_id.label("repeat_of"),
-            Assignment.state,
-            Assignment.version,
-            Assignment.submitted_at,
-            Assignment.active_seconds,
-            Membership.excluded_at,
-            Membership.excluded_reason,
-        )
-        .join(Person, Person.id == Assignment.person_id)
-        .join(Item, Item.id == Assignment.item_id)
-        .outerjoin(Membership, membership_of())
-        .outerjoin(original, original.c.id == Assignment.repeat_of)
-        .where(Assignment.study_id == study.id)
-        .order_by(Assignment.id)
+    work = select_work(
+        Assignment.id,
+        Assignment.design_hash,
+        Person.pseudonym,
+        Person.kind,
+        Item.external_id,
+        Assignment.purpose,
+        original.c.external_id.label("repeat_of"),
+        Assignment.state,
+        Assignment.version,
+        Assignment.submitted_at,
+        Assignment.active_seconds,
+        Membership.excluded_at,
+        Membership.excluded_reason,
     )
+    with_original = work.outerjoin(original, original.c.id == Assignment.repeat_of)
+    return with_original.where(Assignment.study_id == study.id).order_by(Assignment.id)
 
 
 def _ratings_of(study: Study) -> Select[*RatingRow]:

@@ -7,10 +7,11 @@ stops at the system's id. The tables contain the blind codes of systems; only `s
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from sqlalchemy import ColumnElement, Integer, Row, Select, and_, case, select, type_coerce
+from sqlalchemy import ColumnElement, Integer, Row, Select, SQLColumnExpression, and_, case, select, type_coerce
 from sqlmodel import Session
 
 from triptych.annotate.reservations import takes_places
@@ -172,29 +173,30 @@ def membership_of() -> ColumnElement[bool]:
     )
 
 
-def _work_of(study: Study, purpose: Purpose) -> Select[*tuple[object, ...]]:
+def select_work(*columns: SQLColumnExpression[object]) -> Select[*tuple[Any, ...]]:
+    """Assignments with their item, their person, and that person's part in the study, if there is one."""
     return (
-        select(
-            Assignment.id,
-            Person.pseudonym,
-            Person.kind,
-            Item.external_id,
-            GIVEN_STATE,
-            Membership.excluded_at.is_not(None),
-            Assignment.active_seconds,
-            Assignment.reserved_at,
-            Assignment.submitted_at,
-            and_(Assignment.state.in_(IN_PLACE), takes_places(study)),
-        )
-        .join(Person, Person.id == Assignment.person_id)
+        select(*columns)
+        .select_from(Assignment)
         .join(Item, Item.id == Assignment.item_id)
+        .join(Person, Person.id == Assignment.person_id)
         .outerjoin(Membership, membership_of())
-        .where(
-            Assignment.study_id == study.id,
-            Assignment.purpose == purpose,
-            Assignment.state.in_(SEEN),
-        )
     )
+
+
+def _work_of(study: Study, purpose: Purpose) -> Select[*tuple[object, ...]]:
+    return select_work(
+        Assignment.id,
+        Person.pseudonym,
+        Person.kind,
+        Item.external_id,
+        GIVEN_STATE,
+        Membership.excluded_at.is_not(None),
+        Assignment.active_seconds,
+        Assignment.reserved_at,
+        Assignment.submitted_at,
+        and_(Assignment.state.in_(IN_PLACE), takes_places(study)),
+    ).where(Assignment.study_id == study.id, Assignment.purpose == purpose, Assignment.state.in_(SEEN))
 
 
 def _answers_of(*rated: ColumnElement[bool]) -> Select[int, int, int | None, int, float | None, int | None, int]:
