@@ -516,6 +516,39 @@ def test_an_archive_is_made_of_a_closed_study(run, sqlite_engine, rated, tmp_pat
     assert run("data", "verify")[0] == 0
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("people", "add-lead", "Zo{}"),
+        ("people", "reset-passcode", "Zo{}"),
+        ("people", "identity", "Zo{}", "zoe"),
+        ("people", "invite", "Zo", "a-study", "Ana", "Zo{}"),
+        ("study", "archive", "a-study", "folder", "--licence", "{}"),
+        ("data", "move", "postgresql://{}"),
+    ],
+)
+def test_a_name_that_is_not_utf8_loses_no_letter(run, words):
+    run("people", "add-lead", "Zo")
+
+    code, _, complaint = run(*(word.format(os.fsdecode(b"\xeb")) for word in words))
+
+    assert (code, "\\udceb' is not UTF-8." in complaint) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("data", "verify", "--against", ""),
+        ("study", "import-ratings", "Lead", "Title", "ratings.csv", "--items", ""),
+        ("study", "import-ratings", "Lead", "Title", "ratings.csv", "--judge", ""),
+    ],
+)
+def test_an_option_that_names_no_file_is_not_left_out(run, rated, words):
+    code, _, complaint = run(*words)
+
+    assert (code, f"'{words[-2]}': it names no file." in complaint) == (2, True)
+
+
 def test_names_that_are_not_utf8_are_logged_with_a_replacement(run, sqlite_engine, rated, tmp_path):
     assert run("data", "backup")[0] == 0
     given = tmp_path / os.fsdecode(b"old \xff.db")

@@ -88,6 +88,30 @@ def renewed(words: list[str]) -> list[str]:
     return words
 
 
+class Name(click.ParamType):
+    """A text in UTF-8: names would lose other letters, such as those of a terminal in Latin-1."""
+
+    name = "text"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            self.fail(f"{value!a} is not UTF-8.", param, ctx)
+        return value
+
+
+class FileName(click.ParamType):
+    """A file that is named: an empty text, such as a script's unset variable, would be as if there were no option."""
+
+    name = "text"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not value:
+            self.fail("it names no file.", param, ctx)
+        return value
+
+
 def _group(name: str, about: str, *commands: click.Command) -> click.Group:
     return click.Group(name, commands=commands, help=about)
 
@@ -101,7 +125,7 @@ def _option(name: str, about: str, **more: Any) -> click.Option:
 
 
 def _file(name: str, about: str, **more: Any) -> click.Option:
-    return _option(name, about, metavar="FILE", **more)
+    return _option(name, about, metavar="FILE", type=FileName(), **more)
 
 
 def _choice(name: str, about: str, choices: Sequence[str], **more: Any) -> click.Option:
@@ -113,7 +137,7 @@ def _flag(name: str, about: str) -> click.Option:
 
 
 # parameters of several commands
-LEAD = _argument("lead", "The name of the lead.")
+LEAD = _argument("lead", "The name of the lead.", type=Name())
 TITLE = _argument("title", "The study's title.")
 WRITE = _flag("--write", "Store the study; without this, the command only shows what it would store.")
 STUDY_NAME = _argument("study", "The study's short name.")
@@ -215,6 +239,7 @@ STUDY = _group(
                 "--licence",
                 "The licence of the item texts, such as CC-BY-4.0; none leaves the texts out.",
                 metavar="LICENCE",
+                type=Name(),
             ),
             _flag("--blind", "Call systems System 1, 2, … although the study is unblinded."),
             _file(
@@ -237,7 +262,7 @@ STUDY = _group(
     ),
     LazyCommand(
         "study:open_capsule",
-        [_argument("file", "The zip file."), _argument("lead", "The name of the lead to create.")],
+        [_argument("file", "The zip file."), _argument("lead", "The name of the lead to create.", type=Name())],
         help="Open an exported study in an empty database. Set TRIPTYCH_HOME to a new folder. The command also creates "
         "a lead; the passcode is read from the terminal or from the first line of standard input.",
     ),
@@ -247,18 +272,18 @@ PEOPLE = _group(
     "Leads and their passcodes; personal links for annotators.",
     LazyCommand(
         "people:add_lead",
-        [_argument("name", "The lead's name.")],
+        [_argument("name", "The lead's name.", type=Name())],
         help="Create a lead account. The passcode is read from the terminal or from the first line of standard input.",
     ),
     LazyCommand(
         "people:reset_passcode",
-        [_argument("name", "The lead's name.")],
+        [_argument("name", "The lead's name.", type=Name())],
         help="Set a new passcode for a lead. It is read from the terminal or from the first line of standard input.",
     ),
     LazyCommand(
         "people:identity",
         [
-            _argument("person", "A pseudonym, or a lead's name.", required=False),
+            _argument("person", "A pseudonym, or a lead's name.", required=False, type=Name()),
             _argument("identity", "The identity that the proxy sends; omit it to remove the identity.", required=False),
         ],
         help="Assign a single sign-on identity, or list all. See docs/deploying.md.",
@@ -268,7 +293,7 @@ PEOPLE = _group(
         [
             LEAD,
             STUDY_NAME,
-            _argument("names", "The names of annotators.", nargs=-1, required=False),
+            _argument("names", "The names of annotators.", nargs=-1, required=False, type=Name()),
             _file(
                 "--list",
                 "A CSV file with the columns name, email, group and role (annotator or lead), all optional; - for "
@@ -312,6 +337,7 @@ DATA = _group(
             _argument(
                 "target",
                 "An empty database, postgresql://…, or a new file, sqlite:///…; put a password in PGPASSWORD instead.",
+                type=Name(),
             ),
             _option(
                 "--study",
