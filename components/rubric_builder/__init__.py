@@ -9,9 +9,9 @@ import streamlit as st
 
 from components.shell.state import will_run_by_itself
 from components.workbench import AHEAD_OF_WORKBENCH, from_assets
-from triptych.json_object import JsonObject
 from triptych.rubric import fields
 from triptych.rubric.scales import KINDS
+from triptych.storage.models import JsonObject
 from triptych.web.session import stored_name
 
 _mount = st.components.v2.component(

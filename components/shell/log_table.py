@@ -11,12 +11,12 @@ import streamlit as st
 
 from components.shell.words import NONE
 from triptych.annotate.logged import LoggedHighlight, LoggedRating
-from triptych.json_object import JsonObject
 from triptych.operations.verify import Verdict
 from triptych.rubric.answers import place_in_words
 from triptych.rubric.scales import as_typed
 from triptych.stats.numbers import counted
 from triptych.storage.events import UNREADABLE, Entry, EventFilters
+from triptych.storage.models import JsonObject
 
 PAGE_ROWS = 100
 MISSING = "missing"

@@ -152,7 +152,7 @@ def readings(study) -> list[bool]:
     with database.reading(web_engine()) as session:
         events.write_pending(session)
         logged = select(EventDetail.new).join(Event).where(Event.kind == EventKind.viewers_reading_changed)
-        return [new["explanations"] for new in session.scalars(logged.order_by(Event.number))]
+        return [present(new)["explanations"] for new in session.scalars(logged.order_by(Event.number))]
 
 
 def test_two_states_of_one_toggle_do_not_alternate(visit, people_study):

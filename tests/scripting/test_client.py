@@ -19,6 +19,7 @@ from unittest.mock import Mock
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.present import present
 from helpers.ratings import submit
 from helpers.studies import SMALL_RUBRIC, SYSTEMS, full_answers
 from helpers.turns import turns_held
@@ -229,7 +230,7 @@ def test_a_look_counts_no_annotation_that_came_after_it(
 
     with reading(sqlite_engine) as session:
         opened = select(EventDetail.new).join(Event, Event.id == EventDetail.event_id)
-        assert session.scalars(opened.where(Event.kind == "results opened")).one()["annotations"] == 6
+        assert present(session.scalars(opened.where(Event.kind == "results opened")).one())["annotations"] == 6
 
 
 def test_a_dry_run_stores_nothing(client, study, sqlite_engine):

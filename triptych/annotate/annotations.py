@@ -23,7 +23,6 @@ from triptych.annotate.logged import LoggedAnnotation
 from triptych.annotate.outcomes import LATER, outcomes_of
 from triptych.annotate.reservations import Assigned
 from triptych.errors import AlreadySubmitted, InvalidAnnotation, NotFound, OpenElsewhere, StudyNotOpen
-from triptych.json_object import JsonObject
 from triptych.languages import language
 from triptych.languages.language import _, message
 from triptych.people.membership import AnnotatorMembership
@@ -36,6 +35,7 @@ from triptych.storage.models import (
     WORK,
     Assignment,
     AssignmentState,
+    JsonObject,
     Purpose,
     Study,
     Submission,

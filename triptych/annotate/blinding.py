@@ -21,12 +21,23 @@ from triptych.annotate import progress
 from triptych.annotate.checks import in_words
 from triptych.annotate.outcomes import outcomes_of
 from triptych.annotate.reservations import Assigned, own_assignments
-from triptych.json_object import JsonObject
 from triptych.languages import language
 from triptych.languages.language import _
 from triptych.rubric.answers import LETTERS, complete_in_turn, parse_answers
 from triptych.rubric.model import RatedItem, Rubric
-from triptych.storage.models import BEFORE_WORK, SEEN, WORK, Assignment, Candidate, Item, Purpose, Slot, Study, Turn
+from triptych.storage.models import (
+    BEFORE_WORK,
+    SEEN,
+    WORK,
+    Assignment,
+    Candidate,
+    Item,
+    JsonObject,
+    Purpose,
+    Slot,
+    Study,
+    Turn,
+)
 from triptych.study.persons import Who
 from triptych.study.settings import Formats, settings_of
 

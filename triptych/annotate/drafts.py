@@ -33,14 +33,13 @@ from triptych.annotate import assignments
 from triptych.annotate.annotations import ALREADY_SUBMITTED, MAX_COUNT, OPEN_ELSEWHERE, Message, capped_seconds
 from triptych.annotate.reservations import Assigned, reservation_life
 from triptych.errors import NotFound
-from triptych.json_object import JsonObject
 from triptych.languages.language import _
 from triptych.people import logins, passcodes
 from triptych.people.membership import HAS_LEFT
 from triptych.rubric.answers import check_draft, parse_answers
 from triptych.rubric.model import Rubric
 from triptych.storage import database
-from triptych.storage.models import Assignment, Membership, Slot, Study, StudyState
+from triptych.storage.models import Assignment, JsonObject, Membership, Slot, Study, StudyState
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 

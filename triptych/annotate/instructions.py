@@ -9,11 +9,10 @@ from sqlmodel import Session
 
 from triptych.annotate import onboarding, progress
 from triptych.annotate.blinding import Seen, Titled, rubric_in
-from triptych.json_object import JsonObject
 from triptych.languages import language
 from triptych.languages.language import _
 from triptych.people.membership import membership_of
-from triptych.storage.models import RATED, Assignment, Candidate, Item, Purpose, Study, Turn
+from triptych.storage.models import RATED, Assignment, Candidate, Item, JsonObject, Purpose, Study, Turn
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of, written_amount

@@ -9,10 +9,9 @@ from sqlalchemy import case, select
 from sqlmodel import Session
 
 from triptych.annotate.reservations import Assigned
-from triptych.json_object import JsonObject
 from triptych.rubric.answers import CheckedAnswers
 from triptych.storage.answers import ANSWER, select_answers
-from triptych.storage.models import Assignment, AssignmentState, Highlight, Rating, Slot, StoredCriterion
+from triptych.storage.models import Assignment, AssignmentState, Highlight, JsonObject, Rating, Slot, StoredCriterion
 
 
 class LoggedRating(NamedTuple):

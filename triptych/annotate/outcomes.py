@@ -10,10 +10,9 @@ from typing import Literal
 from sqlalchemy import func, select, tuple_
 from sqlmodel import Session
 
-from triptych.json_object import JsonObject
 from triptych.rubric.model import Rubric
 from triptych.storage.events import EventKind
-from triptych.storage.models import Assignment, AssignmentState, Event, EventDetail
+from triptych.storage.models import Assignment, AssignmentState, Event, EventDetail, JsonObject
 
 LATER = "later"  # key of the answers in the event of a check that was answered again
 State = Literal["rated", "ignored", "skipped"]

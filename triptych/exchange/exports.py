@@ -49,6 +49,7 @@ from triptych.storage.models import (
     Event,
     Highlight,
     Item,
+    JsonObject,
     Membership,
     Person,
     Purpose,
@@ -331,7 +332,7 @@ def _highlights() -> Select[int, *tuple[Any, ...]]:
     return select(*own).join(Assignment, Assignment.id == Highlight.assignment_id).order_by(Highlight.id)
 
 
-def _events(session: Session, study: Study) -> Iterator[dict[str, object]]:
+def _events(session: Session, study: Study) -> Iterator[JsonObject]:
     """The log in order, with the fields that are hashed; values that reveal systems are withheld in a blind study."""
     journey = arrivals.arrivals(session, study.id)
     for entry in events.entries(session, study):

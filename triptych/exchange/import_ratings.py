@@ -27,7 +27,6 @@ from triptych.formats.ratings.model import UNKNOWN_SYSTEM, FinishedRatings, Impo
 from triptych.formats.ratings.proposal import ProposedCriterion, as_yaml, judge_of, propose
 from triptych.formats.ratings.scores import apart, with_scores
 from triptych.formats.ratings_csv import OF_HIGHLIGHT
-from triptych.json_object import JsonObject
 from triptych.people import accounts
 from triptych.rubric.answers import count_words
 from triptych.rubric.files import parse_rubric
@@ -41,6 +40,7 @@ from triptych.storage.models import (
     Explanation,
     Highlight,
     Item,
+    JsonObject,
     Kind,
     Membership,
     Origin,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, get_args
 
-from triptych.json_object import JsonObject as JsonObject
+from triptych.storage.models import JsonObject as JsonObject
 
 # A value of a JSON or Parquet file, or a cell. Numbers of JSON files are texts (`values.NumberText`).
 Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"

@@ -27,7 +27,6 @@ from triptych.errors import ImportRefused, NotAllowed, UnsafeDatabase
 from triptych.formats import zips
 from triptych.formats.model import MAX_UPLOAD
 from triptych.formats.writers.model import ExportOptions, File
-from triptych.json_object import JsonObject
 from triptych.operations import arrival, backup, move, usable, verify
 from triptych.operations.arrival import Arrived
 from triptych.operations.sealed import LARGEST_BYTES, UNREADABLE
@@ -38,6 +37,7 @@ from triptych.storage import database, foreign_parts, schema, sqlite_files, wipi
 from triptych.storage.models import (
     FailedSignIn,
     Invitation,
+    JsonObject,
     Kind,
     Login,
     PanelIdentity,

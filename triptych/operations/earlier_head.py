@@ -19,11 +19,10 @@ from sqlmodel import Session
 
 from triptych.errors import Conflict, NotFound
 from triptych.formats import zips
-from triptych.json_object import JsonObject
 from triptych.operations import sealed
 from triptych.storage import foreign_parts, host, sqlite_files
 from triptych.storage.arrivals import arrivals
-from triptych.storage.models import Event, Study
+from triptych.storage.models import Event, JsonObject, Study
 
 SEAL = re.compile(r"study (\S+), last event (\d+) ([0-9a-f]{64})")  # in every document of a report
 HASH = re.compile(r"\b[0-9a-f]{64}\b")

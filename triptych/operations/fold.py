@@ -14,12 +14,11 @@ from dataclasses import replace
 from sqlalchemy import Table
 
 from triptych.annotate.logged import LoggedHighlight, LoggedRating
-from triptych.json_object import JsonObject
 from triptych.operations.folded import FoldedAnswer, FoldedStudy, FoldedWork, hidden_mark
 from triptych.rubric.answers import count_words
 from triptych.storage.arrivals import HERE, FormerNumbers, numbers_in
 from triptych.storage.events import CARRIED, DEPARTURES, HANDED_IN, EventKind, Logged
-from triptych.storage.models import Assignment
+from triptych.storage.models import Assignment, JsonObject
 from triptych.storage.rows import TABLES, WORK, Row, as_carried, shortened, unpacked
 
 # events whose values describe an annotation, or set one aside

@@ -17,8 +17,7 @@ from sqlalchemy import select
 from sqlmodel import Session
 
 from triptych.formats import zips
-from triptych.json_object import JsonObject
-from triptych.storage.models import Event, Snapshot, Study
+from triptych.storage.models import Event, JsonObject, Snapshot, Study
 
 # the files of a zip that list hashes, and the key of the list in each
 LISTS = {"snapshot.json": "files", "manifest.json": "sha256"}

@@ -8,11 +8,10 @@ from dataclasses import asdict
 from sqlmodel import Session
 
 from triptych.errors import InvalidAnnotation
-from triptych.json_object import JsonObject
 from triptych.preview import views
 from triptych.rubric.files import EMPTY_RUBRIC, RubricSheet, read_rubric, read_sheet, shipped_rubrics, text_hash
 from triptych.rubric.model import Rubric
-from triptych.storage.models import Study
+from triptych.storage.models import JsonObject, Study
 from triptych.study import contents, design, lifecycle
 from triptych.study.design import Parts
 from triptych.study.persons import Who

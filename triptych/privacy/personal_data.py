@@ -20,7 +20,6 @@ from triptych.annotate.answer_rows import highlight_rows
 from triptych.annotate.logged import LoggedAnnotation
 from triptych.annotate.outcomes import answered_again, as_given
 from triptych.formats.long_csv import Cell, write_csv
-from triptych.json_object import JsonObject
 from triptych.people import roster, tokens
 from triptych.people.panels import panels_of
 from triptych.privacy import withdrawal
@@ -35,6 +34,7 @@ from triptych.storage.models import (
     EntryAttempt,
     Explanation,
     Highlight,
+    JsonObject,
     Membership,
     Option,
     PanelIdentity,

@@ -25,7 +25,6 @@ from triptych.formats.writers.codebook import codebook
 from triptych.formats.writers.model import ExportOptions, File
 from triptych.formats.writers.tables import COLUMNS
 from triptych.formats.writers.writing import csv_file, json_file, parquet_file, text_file, zipped
-from triptych.json_object import JsonObject
 from triptych.reports import data, heds, html, replay, tex
 from triptych.reports import tables as printed
 from triptych.reports.cells import Table
@@ -43,7 +42,7 @@ from triptych.results.judges import margin
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.verdicts import standing, verdict
 from triptych.stats.undefined import Undefined
-from triptych.storage.models import FINISHED, Study
+from triptych.storage.models import FINISHED, JsonObject, Study
 from triptych.study.system_names import system_names
 
 # columns that only reports have, besides those of exports

@@ -20,7 +20,7 @@ from triptych.rubric.scales import Best, Choice, Likert, NumberScale, as_typed, 
 from triptych.stats.diagnostics import FlaggedRate
 from triptych.stats.numbers import counted
 from triptych.stats.undefined import Undefined
-from triptych.storage.models import Origin
+from triptych.storage.models import JsonObject, Origin
 from triptych.study.heds_answers import Answer, Sheet, in_words, stored
 from triptych.study.heds_questions import ABOUT_CRITERIA, FORM, LANGUAGES, QUESTIONS, SECTIONS, SheetQuestion
 
@@ -256,7 +256,7 @@ def _aggregation(criterion: Criterion) -> str:
     return "Arithmetic mean of the ratings per system."
 
 
-def heds_json(sheet: Sheet, criteria: list[Criterion]) -> dict[str, object]:
+def heds_json(sheet: Sheet, criteria: list[Criterion]) -> JsonObject:
     """The whole file, as the form accepts it."""
     names = criterion_names(criteria)
     tabs = {name: place == 0 for place, name in enumerate(names.values())}

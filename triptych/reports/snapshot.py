@@ -14,9 +14,8 @@ from sqlmodel import Session
 
 from triptych import clock
 from triptych.errors import NotFound
-from triptych.json_object import JsonObject
 from triptych.results.frame.model import Counted
-from triptych.storage.models import Snapshot, Study
+from triptych.storage.models import JsonObject, Snapshot, Study
 from triptych.study import lifecycle
 
 T = TypeVar("T")

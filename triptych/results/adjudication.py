@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,7 +23,6 @@ from triptych.annotate import reservations
 from triptych.annotate.exclusions import read_reason
 from triptych.annotate.logged import LoggedAnnotation
 from triptych.errors import Conflict, InvalidAnnotation, NotFound, StudyNotOpen
-from triptych.json_object import JsonObject
 from triptych.people.membership import takes_part
 from triptych.results.criterion import criterion_ratings
 from triptych.results.frame.counted import counting
@@ -42,6 +42,7 @@ from triptych.storage.models import (
     Candidate,
     Highlight,
     Item,
+    JsonObject,
     Kind,
     Membership,
     Option,
@@ -93,7 +94,7 @@ def record(
     session: Session,
     study: Study,
     item: str,
-    values: Values,
+    values: Mapping[tuple[int, str], object],
     reason: str,
     who: Who,
     seen: FinalValue | None = None,
@@ -323,7 +324,9 @@ def _hand_over(session: Session, assignment: Assignment, person_id: int, *, orde
     assignment.reserved_at = assignment.expires_at = clock.now()
 
 
-def _checked(session: Session, study: Study, assignment: Assignment, values: Values) -> list[Rating]:
+def _checked(
+    session: Session, study: Study, assignment: Assignment, values: Mapping[tuple[int, str], object]
+) -> list[Rating]:
     """Rows of the values. Raises InvalidAnnotation."""
     design = lifecycle.design_of(session, study)
     asked = {criterion.key: criterion for criterion in design.rubric.asked(study.round)}
@@ -344,9 +347,7 @@ def _checked(session: Session, study: Study, assignment: Assignment, values: Val
     return [Rating(**row) for row in rows]
 
 
-def _row(
-    criterion_row: CriterionRow, criterion: Criterion, position: int | None, value: float | str | None
-) -> JsonObject:
+def _row(criterion_row: CriterionRow, criterion: Criterion, position: int | None, value: Any) -> dict[str, Any]:
     row = {"position": position, "criterion_id": criterion_row.id}
     if isinstance(criterion.scale, Best):
         if value not in (0, 1):

@@ -80,7 +80,7 @@ class Call:
     scope: Scope
     request: type[BaseModel]
     answer: type[BaseModel]
-    read: Callable[[Session, Asker, Any], object] | None = None
+    read: Callable[[Session, Asker, Any], Any] | None = None
     write: Callable[[Session, Asker, Any, Any], BaseModel] | None = None
     most_bytes: int = MB
 

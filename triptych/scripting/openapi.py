@@ -5,11 +5,11 @@ from __future__ import annotations
 from pydantic.json_schema import models_json_schema
 
 from triptych import settings
-from triptych.json_object import JsonObject
 from triptych.scripting.address import BASE, IN_PATH, KEY
 from triptych.scripting.calls import CALLS, Call
 from triptych.scripting.messages import MAX_ROWS, Zip
 from triptych.scripting.refusals import REFUSALS
+from triptych.storage.models import JsonObject
 
 REFERENCE = "#/components/schemas/{model}"
 ABOUT = (
@@ -20,7 +20,7 @@ ABOUT = (
 )
 
 
-def document() -> dict[str, object]:
+def document() -> JsonObject:
     """The OpenAPI 3.1 document as JSON data."""
     models = {model for call in CALLS for model in (call.request, call.answer)} - {Zip}
     ordered = sorted(models, key=lambda model: model.__name__)

@@ -15,10 +15,10 @@ from random import Random
 from statistics import fmean
 from typing import Any
 
-from triptych.json_object import JsonObject
 from triptych.rubric.answers import ABOUT_ITEM, CONTEXT, LETTERS, option_name
 from triptych.rubric.model import Criterion, Rubric
 from triptych.rubric.scales import Ask, Best, Choice, Likert, NumberScale, Scale
+from triptych.storage.models import JsonObject
 
 NOISE = 0.5
 STEEPNESS = 1.5

@@ -28,7 +28,6 @@ from triptych.formats import read_items
 from triptych.formats.model import ItemFile
 from triptych.formats.ratings import read_ratings
 from triptych.formats.ratings.assemble import Assembled, assemble, own_rubric
-from triptych.json_object import JsonObject
 from triptych.people import joining
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.files import read_shipped
@@ -42,6 +41,7 @@ from triptych.storage.models import (
     AssignmentState,
     Candidate,
     Item,
+    JsonObject,
     Kind,
     Membership,
     Origin,

@@ -23,7 +23,6 @@ from sqlmodel import Session
 
 from triptych import clock
 from triptych.errors import NotFound, StudyNotOpen, TriptychError
-from triptych.json_object import JsonObject
 from triptych.storage import arrivals, rows, writes
 from triptych.storage.models import (
     PREFIX,
@@ -33,6 +32,7 @@ from triptych.storage.models import (
     Event,
     EventDetail,
     Item,
+    JsonObject,
     Membership,
     Person,
     Role,

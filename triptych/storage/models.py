@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from sqlalchemy import (
     JSON,
@@ -29,7 +29,7 @@ from sqlalchemy.orm import registry
 from sqlalchemy.types import TypeDecorator
 from sqlmodel import Field, SQLModel
 
-from triptych.json_object import JsonObject
+JsonObject: TypeAlias = dict[str, Any]  # from a JSON column or a message; its fields are narrowed where each is read
 
 
 class Base(SQLModel, registry=registry()):

@@ -16,7 +16,6 @@ from typing import Any
 
 from sqlalchemy import JSON, ColumnElement, Connection, ForeignKeyConstraint, Table, or_, select
 
-from triptych.json_object import JsonObject
 from triptych.storage.models import (
     Assignment,
     Base,
@@ -26,6 +25,7 @@ from triptych.storage.models import (
     Explanation,
     Highlight,
     Item,
+    JsonObject,
     Membership,
     Option,
     Person,

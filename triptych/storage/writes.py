@@ -31,7 +31,6 @@ from sqlalchemy import (
 )
 from sqlmodel import Session
 
-from triptych.json_object import JsonObject
 from triptych.storage.models import (
     Assignment,
     Base,
@@ -39,6 +38,7 @@ from triptych.storage.models import (
     EventDetail,
     Explanation,
     Highlight,
+    JsonObject,
     Rating,
     Slot,
     Study,

@@ -16,7 +16,6 @@ from sqlmodel import Session
 from triptych import clock
 from triptych.errors import InvalidRubric, NotAllowed
 from triptych.formats.model import MAX_SYSTEMS, CandidateDraft, ItemDraft, TurnDraft
-from triptych.json_object import JsonObject
 from triptych.rubric.files import parse_rubric, text_hash
 from triptych.rubric.model import MAX_CRITERIA, Rubric, RubricTurn, TrainingItem
 from triptych.rubric.scales import Choice, Likert, NumberScale
@@ -24,6 +23,7 @@ from triptych.storage.database import wait_for_others
 from triptych.storage.models import (
     Candidate,
     Item,
+    JsonObject,
     Option,
     Person,
     PlannedItem,

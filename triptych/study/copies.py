@@ -12,10 +12,21 @@ from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 from sqlmodel import Session
 
 from triptych import clock
-from triptych.json_object import JsonObject
 from triptych.storage import arrivals
 from triptych.storage.events import EventKind
-from triptych.storage.models import Candidate, Event, EventDetail, Item, Membership, Person, Purpose, Role, Study, Turn
+from triptych.storage.models import (
+    Candidate,
+    Event,
+    EventDetail,
+    Item,
+    JsonObject,
+    Membership,
+    Person,
+    Purpose,
+    Role,
+    Study,
+    Turn,
+)
 from triptych.study.persons import Who
 
 BATCH = 1000  # rows read at a time

@@ -17,7 +17,6 @@ from sqlmodel import Session
 from triptych.errors import Conflict, ImportRefused, NotAllowed
 from triptych.formats.model import ItemFile
 from triptych.formats.names import seen_as, spelled
-from triptych.json_object import JsonObject
 from triptych.rubric.files import parse_rubric
 from triptych.stats.numbers import counted, first_words
 from triptych.storage import events
@@ -30,6 +29,7 @@ from triptych.storage.models import (
     Event,
     EventDetail,
     Item,
+    JsonObject,
     Purpose,
     RubricText,
     Study,

@@ -6,11 +6,10 @@ from sqlalchemy import select
 from sqlmodel import Session
 
 from triptych.formats.model import ItemDraft
-from triptych.json_object import JsonObject
 from triptych.rubric.model import Rubric
 from triptych.storage import events
 from triptych.storage.events import EventKind
-from triptych.storage.models import CHECK_PURPOSES, Round, Study
+from triptych.storage.models import CHECK_PURPOSES, JsonObject, Round, Study
 from triptych.study import contents, copies, lifecycle
 from triptych.study.lifecycle import StudyPlan
 from triptych.study.persons import Who

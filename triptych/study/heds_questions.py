@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from triptych.json_object import JsonObject
+from triptych.storage.models import JsonObject
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ from triptych import clock
 from triptych.errors import Conflict, ImportRefused, InvalidRubric, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats.layout import ITEM_GROUP
 from triptych.formats.model import MAX_CANDIDATES, ItemDraft, ItemFile
-from triptych.json_object import JsonObject
 from triptych.languages.language import _
 from triptych.rubric.files import parse_rubric
 from triptych.rubric.model import Presentation, Rubric
@@ -31,6 +30,7 @@ from triptych.storage.models import (
     Assignment,
     Candidate,
     Item,
+    JsonObject,
     Kind,
     Membership,
     Option,

@@ -12,11 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from triptych.errors import NotAllowed
 from triptych.formats.texts.text_format import FIELDS, Format
-from triptych.json_object import JsonObject
 from triptych.languages.language import message
 from triptych.rubric.answers import MarkUnit
 from triptych.stats.analysis.collection import INTERIM
-from triptych.storage.models import Study
+from triptych.storage.models import JsonObject, Study
 
 Percent = int
 LONGEST_TEXT = 20_000

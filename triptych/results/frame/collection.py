@@ -11,12 +11,11 @@ import pandas as pd
 from sqlalchemy import Row, case, func, select
 from sqlmodel import Session
 
-from triptych.json_object import JsonObject
 from triptych.stats.analysis.collection import CLEAR, Collected, bound_in_words
 from triptych.stats.numbers import counted
 from triptych.storage import arrivals, events
 from triptych.storage.events import EventKind
-from triptych.storage.models import Event, EventDetail, Item, Kind, Person, Purpose, Study, StudyState
+from triptych.storage.models import Event, EventDetail, Item, JsonObject, Kind, Person, Purpose, Study, StudyState
 from triptych.study import design
 from triptych.study.annotator_groups import first_annotations
 from triptych.study.settings import Preregistration

@@ -10,11 +10,10 @@ from typing import TypeAlias
 
 import pandas as pd
 
-from triptych.json_object import JsonObject
 from triptych.results.frame.collection import Planned
 from triptych.rubric.model import Rubric
 from triptych.stats.numbers import joined_words
-from triptych.storage.models import Kind, Study
+from triptych.storage.models import JsonObject, Kind, Study
 from triptych.study.lifecycle import Design
 from triptych.study.settings import StudySettings
 
