@@ -37,7 +37,6 @@ from triptych.storage.models import (
     SEEN,
     Assignment,
     AssignmentState,
-    Kind,
     Membership,
     Person,
     Purpose,
@@ -137,9 +136,7 @@ def listed(session: Session, study: Study) -> list[WorkbookLine]:
 
 def eligible(session: Session, study: Study) -> list[str]:
     """Pseudonyms of the annotators who may get a workbook."""
-    query = select(Person.pseudonym).join(Membership, Membership.person_id == Person.id)
-    able = query.where(members.takes_part(study), Person.kind == Kind.human)
-    return list(session.scalars(able.order_by(Person.pseudonym)))
+    return list(session.scalars(members.select_at_work(study, Person.pseudonym).order_by(Person.pseudonym)))
 
 
 def make_for_new(session: Session, study: Study, name: str, count: int, actor: str) -> WorkbookLine:

@@ -18,6 +18,7 @@ from triptych.storage.models import (
     Assignment,
     AssignmentState,
     Item,
+    Kind,
     Membership,
     Person,
     PlannedItem,
@@ -55,6 +56,12 @@ class AnnotatorMembership:
     def has_left(self) -> bool:
         """Whether nothing more of theirs is stored: they were excluded or turned away, or withdrew."""
         return bool(self.excluded_at or self.withdrawn_at or self.turned_away_as)
+
+
+def select_at_work(study: Study, column: SQLColumnExpression[object] | type[Person]) -> Select[*tuple[Any, ...]]:
+    """This column of the people, not models or simulations, who may be given items of the study."""
+    query = select(column).join(Membership, Membership.person_id == Person.id)
+    return query.where(takes_part(study), Person.kind == Kind.human)
 
 
 def takes_part(study: Study) -> ColumnElement[bool]:

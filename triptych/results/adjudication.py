@@ -23,7 +23,7 @@ from triptych.annotate import reservations
 from triptych.annotate.exclusions import read_reason
 from triptych.annotate.logged import LoggedAnnotation
 from triptych.errors import Conflict, InvalidAnnotation, NotFound, StudyNotOpen
-from triptych.people.membership import takes_part
+from triptych.people.membership import select_at_work
 from triptych.results.criterion import criterion_ratings
 from triptych.results.frame.counted import counting
 from triptych.results.frame.highlights import main_item
@@ -43,8 +43,6 @@ from triptych.storage.models import (
     Highlight,
     Item,
     JsonObject,
-    Kind,
-    Membership,
     Option,
     Person,
     Purpose,
@@ -284,11 +282,7 @@ def _strangers(study: Study, item: str) -> Select[Person]:
         .where(Item.study_id == study.id, Item.external_id == item, Assignment.purpose == Purpose.main)
         .where(Assignment.state.in_((*SEEN, AssignmentState.reserved)))
     )
-    return (
-        select(Person)
-        .join(Membership, Membership.person_id == Person.id)
-        .where(takes_part(study), Person.kind == Kind.human, Person.id.not_in(met))
-    )
+    return select_at_work(study, Person).where(Person.id.not_in(met))
 
 
 def _standing(study: Study) -> Iterator[ColumnElement[bool]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sqlalchemy import Select, func, select
 from sqlmodel import Session
 
-from triptych.people.membership import takes_part
+from triptych.people.membership import select_at_work
 from triptych.results.verdicts import MAX_LISTED
 from triptych.stats.numbers import counted, first_words
 from triptych.storage.models import (
@@ -95,8 +95,7 @@ def _fillable(session: Session, study: Study, able: set[int], items: Sequence[in
 
 def _may_work(study: Study) -> Select[int]:
     """The annotators of the study who may still be given items."""
-    able = select(Person.id).join(Membership, Membership.person_id == Person.id)
-    able = able.where(takes_part(study), Person.kind == Kind.human)
+    able = select_at_work(study, Person.id)
     limit = settings_of(study).items_per_annotator
     if limit is None:
         return able
