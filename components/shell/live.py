@@ -31,7 +31,7 @@ class Pace:
     def advance(self, number: int, now: float) -> int:
         """The number to draw: the last one, until the pages have kept within their share of a core.
 
-        A restored backup lowers the number; the lower one is then used at once.
+        A restored backup lowers the number; the lower one is drawn as soon as it is read.
         """
         if number < self.drawn or (number > self.drawn and not self.rests(now)):
             self.drawn, self.since, self.spent = number, now, 0.0
