@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import struct
 import tracemalloc
 import zipfile
@@ -15,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from triptych.errors import ImportRefused, NotFound
-from triptych.formats import read_items
+from triptych.formats import read_items, zips
 from triptych.formats.model import ReadOptions
 from triptych.formats.parquet import guard, reading
 from triptych.formats.ratings import read_files
@@ -241,6 +242,12 @@ def understated(name: str) -> bytes:
     data = bytearray(packed.getvalue())
     struct.pack_into("<I", data, data.rindex(b"PK\x01\x02") + 24, 10)
     return bytes(data)
+
+
+def test_a_device_is_not_read_as_a_zip():
+    """/dev/zero would be read without an end."""
+    with pytest.raises(zipfile.BadZipFile, match="it is no file"), zips.opened(Path(os.devnull)):
+        pass
 
 
 @pytest.mark.parametrize(
