@@ -266,17 +266,12 @@ def schema(engine: Engine, may_make: bool = True) -> Diagnosis:
 
 
 def _sqlite(connection: Connection) -> Iterator[Diagnosis]:
-    from triptych.storage import database
-
     answer = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
     if answer != "ok":
         yield Diagnosis("database", f"the file is damaged ({answer}). Restore a backup.", problem=True)
         return
     version: str = connection.exec_driver_sql("SELECT sqlite_version()").scalar_one()
-    old = tuple(int(part) for part in version.split(".")) < database.SAFE_SQLITE
-    yield Diagnosis(
-        "database", f"SQLite {version}, whole" + ("; older than 3.51.3, so writes take turns" if old else "")
-    )
+    yield Diagnosis("database", f"SQLite {version}, whole")
 
 
 def _postgres(connection: Connection) -> Iterator[Diagnosis]:

@@ -56,7 +56,6 @@ POSTGRES = {
 }
 POSTGRES_POOL, POSTGRES_OVERFLOW = 10, 20  # connections of one process; docs/deploying.md adds them up
 WAITING = "Another program is using the database. Waiting for it for up to a minute."
-SAFE_SQLITE = (3, 51, 3)
 NO_ADDRESS = (
     " is not the address of a database. Write postgresql://USER:PASSWORD@HOST/NAME or sqlite:///FILE. Write @ and % in "
     "user or password as %40 and %25."
