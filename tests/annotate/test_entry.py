@@ -387,6 +387,25 @@ def test_a_gold_item_retired_during_a_test_counts_for_nobody(make):
     assert verify.verify(session, study).holds
 
 
+@pytest.mark.parametrize("of_attempt", [1, 2])
+def test_a_retired_gold_item_moves_no_other_to_another_attempt(make, of_attempt):
+    """Its right answers were shown after the first attempt."""
+    session, study, who = make(gold=4, entry=GOLD)
+    entry_test.start(session, study, who)
+    first = {work.item_id for work in rate_gold(session, study, who, fluency=1)}
+    entry_test.start(session, study, who)
+    work = assigned(session, study, who)
+    annotations.submit(session, who, submission(work, answers=full_answers(fluency=3)))
+
+    gone = session.get_one(Item, {1: min(first), 2: work.item_id}[of_attempt]).external_id
+    design.amend(session, study, design.Parts(retire=(gone,)), "Its reference is wrong.", "P-lead")
+    second = {work.item_id, *(again.item_id for again in rate_gold(session, study, who, fluency=3))}
+
+    assert (len(first), len(second), first & second) == (2, 2, set())
+    assert at(session, study, who) == Stage.passed
+    assert verify.verify(session, study).holds
+
+
 def test_another_attempt_has_new_gold_items_and_decides(make):
     session, study, who = make(gold=4, entry=GOLD)
     entry_test.start(session, study, who)

@@ -226,7 +226,7 @@ def outcome(session: Session, study: Study, membership: AnnotatorMembership) -> 
     shows_answers = passed or study.access != Access.panel
     if test.kind == "gold":
         items, next_items = (_gold_of(session, study, test, attempt.number + later) for later in (0, 1))
-        shows_answers = shows_answers and not (tries_left and items == next_items)
+        shows_answers = shows_answers and not (tries_left and {*items} & {*next_items})
         answers = _of_items(session, rubric, _rated(study, membership, attempt)) if shows_answers else ()
     else:
         answers = _of_questions(session, rubric, attempt) if shows_answers and not tries_left else ()
@@ -372,10 +372,16 @@ def _gold(session: Session, study: Study) -> list[int]:
 
 
 def _gold_of(session: Session, study: Study, test: EntryTest, number: int) -> list[int]:
-    """The gold items of one attempt; attempts have different items if there are enough, else the first ones again."""
-    items = _gold(session, study)
+    """The gold items of one attempt; attempts have different items if there are enough, else the first ones again.
+
+    A retired one is left out and keeps its place, so that the others stay with their attempts: after an attempt its
+    answers are shown.
+    """
+    every = select(Item.id).where(Item.study_id == study.id, Item.purpose == Purpose.gold).order_by(Item.id)
+    items, left = list(session.scalars(every)), _gold(session, study)
     own = items[(number - 1) * test.items : number * test.items]
-    return own if len(own) == test.items else items[: test.items]
+    own = own if len(own) == test.items else items[: test.items]
+    return [item for item in own if item in left] or left[: test.items]
 
 
 def next_gold(session: Session, study: Study, who: Who, membership: AnnotatorMembership, test: EntryTest) -> int | None:
@@ -395,8 +401,9 @@ def next_gold(session: Session, study: Study, who: Who, membership: AnnotatorMem
 
 
 def _rated(study: Study, membership: AnnotatorMembership, attempt: EntryAttempt) -> ColumnElement[bool]:
-    """Condition on Assignment: finished gold items of this attempt, which must be the person's last, but no retired
-    ones, whose references may be wrong.
+    """Condition on Assignment: finished gold items of this attempt, which must be the person's last.
+
+    Retired ones are left out, since their references may be wrong.
     """
     person = select(Membership.person_id).where(Membership.id == membership.id).scalar_subquery()
     retired = select(Item.id).where(Item.study_id == study.id, Item.retired)
