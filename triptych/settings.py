@@ -302,7 +302,7 @@ def _stored_secret(path: Path) -> str:
             path.hardlink_to(fresh)
         except FileExistsError:
             pass
-        except OSError:  # a file system without hard links, such as exFAT
+        except OSError:  # a file system without hard links, such as exFAT, where two first starts must not coincide
             fresh.replace(path)
         fresh.unlink(missing_ok=True)
     return path.read_text()

@@ -48,8 +48,6 @@ UNREAD = message("Your last click did nothing, because the page had changed. Loo
 _identified = threading.local()
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
 FOR_OTHERS = {
     "annotator": message("This page is for annotators. Your own pages are in the bar above."),
     "lead": message("This page is for leads. Your own pages are in the bar above."),

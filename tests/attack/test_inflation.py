@@ -246,7 +246,7 @@ def understated(name: str) -> bytes:
 
 def test_a_device_is_not_read_as_a_zip():
     """/dev/zero would be read without an end."""
-    with pytest.raises(zipfile.BadZipFile, match="it is no file"), zips.opened(Path(os.devnull)):
+    with pytest.raises(zipfile.BadZipFile, match="it is not a regular file"), zips.opened(Path(os.devnull)):
         pass
 
 

@@ -34,7 +34,7 @@ def opened(file: Path | IO[bytes]) -> Iterator[zipfile.ZipFile]:
     Raises LongDirectory, UnusualCompression, and what ZipFile raises; a device would be read without an end.
     """
     if isinstance(file, Path) and file.exists() and not file.is_file():
-        raise zipfile.BadZipFile("it is no file")
+        raise zipfile.BadZipFile("it is not a regular file")
     with file.open("rb") if isinstance(file, Path) else nullcontext(file) as stream, _of_few_members(stream) as archive:
         if any(entry.compress_type not in IN_PIECES for entry in archive.infolist()):
             raise UnusualCompression("a file in it is not compressed with deflate")

@@ -411,5 +411,5 @@ def upgrade() -> None:
         sa.Column("rank", sa.Integer(), nullable=False),
         sa.UniqueConstraint("study_id", "person_id", "item_id"),
     )
-    # in SQL, for the same reason
+    # in SQL: the column is then the last one, as in the files of that release
     op.execute("ALTER TABLE assignment ADD COLUMN workbook_id INTEGER REFERENCES workbook (id)")
