@@ -7,7 +7,6 @@ from typing import NoReturn
 
 import streamlit as st
 
-from components.results.charts import made_once
 from components.results.first_screen.screen import ShownResults, next_card, progress, screen_sides
 from components.shell import state
 from components.shell.words import clock_time, moment
@@ -37,7 +36,7 @@ def shown(board: Board, scope: Counted, step: NextStep, source: Source = frame_o
     def findings() -> Sequence[Finding]:
         return state.read(caveats, board.study, analysis)
 
-    return ShownResults(analysis, lambda: made_once(analysis, "findings", findings))
+    return ShownResults(analysis, findings)
 
 
 def _last_whole(board: Board, scope: Counted, step: NextStep, source: Source) -> ShownResults:
