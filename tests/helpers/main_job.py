@@ -37,6 +37,8 @@ def make_study(page: Page, server: Server, items: Path, title: str, rubric: Path
     )
     if isinstance(rubric, Path):
         uploader(page, "Rubric file").set_input_files(rubric)
+        expect(page.get_by_text("2. Which items")).to_be_visible()
+        settled(page)  # a file for a field that is still being drawn can be lost
     uploader(page, "Items").set_input_files(items)
     expect(page.get_by_text("The file can be imported")).to_be_visible()
     page.get_by_label("Title", exact=True).fill(title)
