@@ -347,27 +347,19 @@ def test_pages_that_must_wait_do_not_read_the_number(monkeypatch):
     live.follow_at_a_pace("study", lambda: pytest.fail("read"), 7)
 
 
-def test_a_picture_is_drawn_once_per_event(visit, lab, monkeypatch):
+def test_a_picture_is_drawn_once_per_event_but_findings_always(visit, lab, monkeypatch):
+    """Findings change without an event of the study: reservations end, and accounts are disabled in other studies."""
     study, lead, people = lab
     app = visit(lead, "results.py", study=study.slug)
-    picture = Mock(wraps=screen.picture)
+    findings, picture = Mock(wraps=beside.caveats), Mock(wraps=screen.picture)
+    monkeypatch.setattr(beside, "caveats", findings)
     monkeypatch.setattr(screen, "picture", picture)
     app.run()
-    assert picture.call_count == 0
+    assert (findings.call_count, picture.call_count) == (1, 0)
     with database.writing(web_engine()) as session:
         lifecycle.set_state(session, session.get_one(Study, study.id), StudyState.paused, lead.pseudonym)
     app.run()
-    assert picture.call_count == 1
-
-
-def test_findings_follow_what_no_event_of_the_study_says(visit, lab, monkeypatch):
-    """Reservations end, and accounts are disabled in other studies."""
-    study, lead, people = lab
-    app = visit(lead, "results.py", study=study.slug)
-    findings = Mock(wraps=beside.caveats)
-    monkeypatch.setattr(beside, "caveats", findings)
-    app.run()
-    assert findings.call_count == 1
+    assert (findings.call_count, picture.call_count) == (2, 1)
 
 
 def test_titles_of_a_rubric_are_shown_literally(visit, make_study):

@@ -22,12 +22,14 @@ from triptych.storage.answers import select_answers
 from triptych.storage.models import (
     HIDDEN,
     Assignment,
+    Item,
     Option,
     Purpose,
     Rating,
     Reference,
     Slot,
     StoredCriterion,
+    Study,
 )
 from triptych.study.settings import Checks
 
@@ -193,6 +195,11 @@ class Compared:
     accepted: str
     reason: str
     verdict: str
+
+
+def not_retired(study: Study) -> ColumnElement[bool]:
+    """Condition on Assignment: its item is not retired, as items are whose reference is wrong."""
+    return Assignment.item_id.not_in(select(Item.id).where(Item.study_id == study.id, Item.retired))
 
 
 def compared(session: Session, which: ColumnElement[bool]) -> list[Compared]:

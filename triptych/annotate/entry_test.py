@@ -144,7 +144,7 @@ def _spec_of(session: Session, study: Study) -> EntryTestSpec:
 def outstanding(session: Session, study: Study, membership: AnnotatorMembership, who: Who) -> EntryTest | None:
     """The test that comes before the work; None once it is passed or waived, or where there is none."""
     test = asked_of(session, study)
-    if test is None or (test.kind == "gold" and not _gold(session, study)):
+    if test is None or (test.kind == "gold" and not any(_gold(session, study).values())):
         return None
     # people who began work before the study had a test are not tested afterwards
     is_over = any(_let_in(session, study, membership, who)) or _is_waived(session, study, membership, who)
@@ -366,9 +366,10 @@ def _next_number(session: Session, membership: AnnotatorMembership) -> int:
 # Gold items
 
 
-def _gold(session: Session, study: Study) -> list[int]:
-    gold = select(Item.id).where(Item.study_id == study.id, Item.purpose == Purpose.gold, ~Item.retired)
-    return list(session.execute(gold.order_by(Item.id)).scalars())
+def _gold(session: Session, study: Study) -> dict[int, bool]:
+    """Gold item → whether it may be asked, which retired ones may not."""
+    gold = select(Item.id, ~Item.retired).where(Item.study_id == study.id, Item.purpose == Purpose.gold)
+    return dict(session.execute(gold.order_by(Item.id)).all())
 
 
 def _gold_of(session: Session, study: Study, test: EntryTest, number: int) -> list[int]:
@@ -377,11 +378,11 @@ def _gold_of(session: Session, study: Study, test: EntryTest, number: int) -> li
     A retired one is left out and keeps its place, so that the others stay with their attempts: after an attempt its
     answers are shown.
     """
-    every = select(Item.id).where(Item.study_id == study.id, Item.purpose == Purpose.gold).order_by(Item.id)
-    items, left = list(session.scalars(every)), _gold(session, study)
+    gold = _gold(session, study)
+    items = list(gold)
     own = items[(number - 1) * test.items : number * test.items]
     own = own if len(own) == test.items else items[: test.items]
-    return [item for item in own if item in left] or left[: test.items]
+    return [item for item in own if gold[item]] or [item for item in items if gold[item]][: test.items]
 
 
 def next_gold(session: Session, study: Study, who: Who, membership: AnnotatorMembership, test: EntryTest) -> int | None:
@@ -401,12 +402,8 @@ def next_gold(session: Session, study: Study, who: Who, membership: AnnotatorMem
 
 
 def _rated(study: Study, membership: AnnotatorMembership, attempt: EntryAttempt) -> ColumnElement[bool]:
-    """Condition on Assignment: finished gold items of this attempt, which must be the person's last.
-
-    Retired ones are left out, since their references may be wrong.
-    """
+    """Condition on Assignment: finished gold items of this attempt, which must be their last; no retired ones."""
     person = select(Membership.person_id).where(Membership.id == membership.id).scalar_subquery()
-    retired = select(Item.id).where(Item.study_id == study.id, Item.retired)
     return (
         (Assignment.study_id == study.id)
         & (Assignment.person_id == person)
@@ -414,7 +411,7 @@ def _rated(study: Study, membership: AnnotatorMembership, attempt: EntryAttempt)
         & (Assignment.reserved_at >= attempt.started_at)
         & Assignment.submitted_at.is_not(None)
         & (Assignment.state != AssignmentState.withdrawn)
-        & Assignment.item_id.not_in(retired)
+        & checks.not_retired(study)
     )
 
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from sqlalchemy import func, select
 from sqlmodel import Session
 
-from triptych.annotate.checks import compared
+from triptych.annotate.checks import compared, not_retired
 from triptych.results.annotators import repeated, speed_flag, speeds_of
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted, Frame
@@ -30,7 +30,6 @@ from triptych.storage.models import (
     SEEN,
     Assignment,
     EntryAttempt,
-    Item,
     Membership,
     Person,
     Purpose,
@@ -147,11 +146,10 @@ def standings_counted(session: Session, study: Study, analysis: StudyAnalysis) -
 def _checked(session: Session, study: Study) -> tuple[Counter[tuple[int, str]], Counter[tuple[int, str]], Counter[int]]:
     """(person, purpose) → checks shown, and checks answered as agreed; person → checks skipped or ignored.
 
-    Retired ones count for nobody, since a wrong reference is what they are retired for.
+    Retired ones count for nobody.
     """
-    retired = select(Item.id).where(Item.study_id == study.id, Item.retired)
     done = (Assignment.study_id == study.id) & Assignment.purpose.in_(CHECK_PURPOSES) & Assignment.state.in_(SEEN)
-    done &= Assignment.item_id.not_in(retired)
+    done &= not_retired(study)
     as_agreed: dict[int, list[bool]] = defaultdict(list)
     for comparison in compared(session, done & Assignment.state.in_(RATED)):
         as_agreed[comparison.assignment_id].append(comparison.verdict != "different")
