@@ -1,7 +1,8 @@
 """What an annotator's browser may receive: the blinded view, field by field.
 
 Letters stand for slots, a token for the assignment. No system, no file name, no database id, no tag of a reason and
-no reference score has a field here, and unknown fields are refused, so nothing else can be sent.
+no reference score has a field here, unknown fields are refused, and of a rubric the fields listed here are sent, so
+nothing else can be.
 """
 
 from __future__ import annotations
@@ -52,14 +53,14 @@ SEEN_AS_IT_IS = {
 }
 
 
-# the parts of a criterion that are not sent
-TAGS = {"ask": {"reasons": {"__all__": {"tag"}}}}
-HIDDEN_OF_CRITERION: dict[str, Any] = {
-    "rounds": True,
+SEEN_OF_ASK = {"reasons": {"__all__": {"key", "text"}}, "free_text": True}
+SEEN_OF_CRITERION: dict[str, Any] = {
+    **dict.fromkeys(("key", "title", "question", "definition", "note", "about", "required", "examples"), True),
     "scale": {
-        "level": True,
-        "points": {"__all__": TAGS},
-        "options": {"__all__": {**TAGS, "missing": True, "positive": True}},
+        **dict.fromkeys(("kind", "low", "high", "step", "unit", "low_title", "high_title"), True),
+        **dict.fromkeys(("sparing_note", "none_option"), True),
+        "points": {"__all__": {"value": True, "title": True, "definition": True, "sparing": True, "ask": SEEN_OF_ASK}},
+        "options": {"__all__": {"key": True, "title": True, "definition": True, "apart": True, "ask": SEEN_OF_ASK}},
     },
 }
 
@@ -369,7 +370,7 @@ def _own_words(study: Study) -> list[dict[str, str]]:
 
 def seen_rubric(rubric: Rubric, study_round: str, presentation: str) -> JsonObject:
     """The parts of a rubric that annotators see; reasons lose their tags, training and test stay behind."""
-    criteria = [criterion.model_dump(exclude=HIDDEN_OF_CRITERION) for criterion in rubric.asked(study_round)]
+    criteria = [criterion.model_dump(include=SEEN_OF_CRITERION) for criterion in rubric.asked(study_round)]
     example = rubric.worked_example and rated_example(rubric, study_round, rubric.worked_example)
     as_it_is = rubric.model_dump(include=SEEN_AS_IT_IS)
     # from the untranslated parts only what is shown: the others contain the reasons of the entry test
