@@ -117,8 +117,7 @@ def is_named(study: Study, membership: Membership) -> bool:
 def find(session: Session, study: Study, pseudonym: str, role: Role = Role.annotator) -> tuple[Membership, Person]:
     """A member and their person; the membership is locked, so that none of their commands runs meanwhile.
 
-    A command about one person takes this lock before the study's, as their own commands do; the other order could
-    deadlock. Raises NotFound.
+    Raises NotFound.
     """
     query = (
         select(Membership, Person)
@@ -269,8 +268,8 @@ def remove_lead(session: Session, study: Study, pseudonym: str, certainty: Certa
     Returns how many people were deleted with it: after one, follow it with `erasure.wipe`, outside of the transaction.
     Raises NotFound, NotAllowed for the last lead.
     """
-    study = lifecycle.lock(session, study.id)
     membership, person = find(session, study, pseudonym, Role.lead)
+    study = lifecycle.lock(session, study.id)
     if person.id in _leads(session, study, able=True) and len(_leads(session, study, able=True)) == 1:
         raise NotAllowed("A study needs at least one lead who can sign in. Add another one first.")
     links.end_links(session, person.id, study)

@@ -33,7 +33,6 @@ def withdraw_seat(session: Session, study: Study, pseudonym: str, actor: str) ->
 
     Follow it with `erasure.wipe`, outside of the transaction. Raises NotFound.
     """
-    study = lifecycle.lock(session, study.id)
     membership, viewer = roster.find(session, study, pseudonym, Role.viewer)
     links.end_links(session, viewer.id)
     logins.end_logins(session, viewer.id)

@@ -341,7 +341,8 @@ def _head_query() -> Select[int, str, StudyState]:
 def locked_study(session: Session, study_id: int) -> Study:
     """The study's row, locked until the transaction ends: nobody else changes the study or appends to its chain.
 
-    A write transaction on SQLite has locked the whole database already. Raises NotFound for a study that another lead
+    A command that also locks memberships, items or assignments locks those first, in this order, as annotators' own
+    commands do, which lock the study at their end; another order could deadlock. A write transaction on SQLite has locked the whole database already. Raises NotFound for a study that another lead
     deleted meanwhile.
     """
     query = select(Study).where(Study.id == study_id).with_for_update(key_share=True)

@@ -149,7 +149,7 @@ def rubric_text(session: Session, study: Study) -> str:
 
 
 def lock(session: Session, study_id: int) -> Study:
-    """The study's row, locked first by every command that writes to the study."""
+    """The study's row, locked by every command that writes to the study before it reads what it changes."""
     return events.locked_study(session, study_id)
 
 
