@@ -119,6 +119,17 @@ def test_everybody_is_in_one_of_the_phases(engine, make_study):
         assert (clock.now() - present(people[name].seen_at)).total_seconds() < 60
 
 
+@pytest.mark.parametrize("minutes", [10, 60 * 24])
+def test_another_length_of_reservations_changes_nobodys_last_activity(engine, make_study, minutes):
+    """A lead who shortened them read of people at work that they had been active in the future."""
+    with writing(engine) as session:
+        study, lead, (anna, _) = make_study(session)
+        here = session.get_one(Study, study.id)
+        assigned(session, here, anna)
+        amend(session, here, Parts(settings={"reservation_minutes": minutes}), "Other breaks.", lead.pseudonym)
+    assert abs((clock.now() - present(seen(engine, study)[2][0].seen_at)).total_seconds()) < 60
+
+
 def roster_name(session, study, name: str) -> str:
     return next(member.pseudonym for member in roster.members_of(session, study) if member.name == name)
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from sqlalchemy import case, func, select
 from sqlmodel import Session
 
+from triptych import clock
 from triptych.annotate.reservations import reservation_life
 from triptych.participants.pay_due import pay_due
 from triptych.people.roster import Member
@@ -80,10 +81,12 @@ class Participant:
 
 
 class _Signs(NamedTuple):
-    """Of one person: the last login, submission and hold of an item; whether they began to work, or to train."""
+    """Of one person: when they last signed in and last got or submitted an item; until when they hold one; whether
+    they began to work, or to train.
+    """
 
     signed_in_at: datetime | None = None
-    submitted_at: datetime | None = None
+    worked_at: datetime | None = None
     held_until: datetime | None = None
     works: bool = False
     trains: bool = False
@@ -129,7 +132,8 @@ def _signs(session: Session, study: Study) -> dict[str, _Signs]:
     """Pseudonym → signs of activity."""
     part = (Membership.study_id == study.id) & (Membership.role == Role.annotator)
     own = (Assignment.study_id == study.id) & (Assignment.person_id == Person.id)
-    on_web = (Assignment.state == AssignmentState.reserved) & (Assignment.origin == Origin.web)
+    on_web = Assignment.origin == Origin.web
+    held = on_web & (Assignment.state == AssignmentState.reserved)
     begun = Assignment.purpose.in_(BEFORE_WORK)
     since = (Login.person_id == Person.id) & (Login.created_at >= Membership.joined_at)
     signed_in = select(func.max(Login.created_at)).where(since).correlate(Person, Membership).scalar_subquery()
@@ -138,8 +142,8 @@ def _signs(session: Session, study: Study) -> dict[str, _Signs]:
         select(
             Person.pseudonym,
             signed_in,
-            func.max(Assignment.submitted_at),
-            func.max(case((on_web, Assignment.expires_at))),
+            func.max(func.coalesce(Assignment.submitted_at, case((on_web, Assignment.reserved_at)))),
+            func.max(case((held, Assignment.expires_at))),
             func.coalesce(func.sum(case((begun, 0), else_=1)).filter(Assignment.id.is_not(None)), 0),
             func.coalesce(func.sum(case((begun, 1), else_=0)), 0) + tried.correlate(Membership).scalar_subquery(),
         )
@@ -150,15 +154,16 @@ def _signs(session: Session, study: Study) -> dict[str, _Signs]:
         .group_by(Person.id, Person.pseudonym, Membership.id, Membership.joined_at)
     )
     return {
-        name: _Signs(signed_in_at, submitted_at, held_until, bool(works), bool(trains))
-        for name, signed_in_at, submitted_at, held_until, works, trains in session.execute(query)
+        name: _Signs(signed_in_at, worked_at, held_until, bool(works), bool(trains))
+        for name, signed_in_at, worked_at, held_until, works, trains in session.execute(query)
     }
 
 
 def _seen_at(signs: _Signs, study: Study) -> datetime | None:
-    """The last activity: signing in, submitting, or saving, which extends a reservation."""
-    held = signs.held_until and signs.held_until - reservation_life(study)
-    return max((at for at in (signs.signed_in_at, signs.submitted_at, held) if at), default=None)
+    """The last activity: signing in, getting or submitting an item, or saving, which extends a reservation."""
+    # the reservation may have been made while the setting was another one
+    held = signs.held_until and min(clock.now(), signs.held_until - reservation_life(study))
+    return max((at for at in (signs.signed_in_at, signs.worked_at, held) if at), default=None)
 
 
 def _step(member: Member, progress: AnnotatorProgress | None, signs: _Signs, is_full: bool) -> Phase:
