@@ -467,3 +467,9 @@ def test_the_schema_accepts_the_example_and_refuses_it_spoilt(spoil: Callable[[d
     spoil(data)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(data, schema)
+
+
+@pytest.mark.parametrize(("high", "slider"), [(1.1, False), (1.2, True)])
+def test_twelve_values_make_a_slider_however_they_are_rounded(high, slider):
+    """(1.2 - 0.1) / 0.1 is less than eleven, and the datasheet said that twelve values were asked as points."""
+    assert NumberScale(kind="number", low=0.1, high=high, step=0.1).is_slider is slider

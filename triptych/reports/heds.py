@@ -34,7 +34,6 @@ LOOKED_AT = {
     "drift": "drift",
     "all equal": "equal ratings",
 }
-FEW_STEPS = 11  # with more, a number is asked with a slider instead of points
 
 
 def full_sheet(facts: Facts, analysis: StudyAnalysis, book: Book, seal: str) -> Sheet:
@@ -226,15 +225,15 @@ def _scale(criterion: Criterion) -> tuple[str, str]:
             return str(len(points)), "; ".join(named)
         case Choice(options=options):
             return str(len(options)), "; ".join(option.title for option in options)
-        case NumberScale(low=low, high=high, step=step):
-            return str(round((high - low) / step) + 1), f"{shown([low])} to {shown([high])} in steps of {shown([step])}"
+        case NumberScale(low=low, high=high, step=step, steps=steps):
+            return str(steps + 1), f"{shown([low])} to {shown([high])} in steps of {shown([step])}"
     return "N/A", "the responses of the item; ties allowed"
 
 
 def _presented(criterion: Criterion) -> int:
     scale = criterion.scale
     if isinstance(scale, NumberScale):
-        return 1 if (scale.high - scale.low) / scale.step < FEW_STEPS else 3
+        return 3 if scale.is_slider else 1
     return 2 if isinstance(scale, Best) else 1
 
 

@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from triptych.errors import InvalidAnnotation
 
 KEY = r"^[a-z][a-z0-9_]{0,39}$"
+SLIDER_FROM_STEPS = 11  # which are twelve values
 JAVASCRIPTS_OWN = "constructor"  # the only word matching KEY that every JavaScript object has as a property
 
 
@@ -191,7 +192,7 @@ class Choice(ScaleKind):
 
 
 class NumberScale(ScaleKind):
-    """A number between two ends, on a step: up to eleven steps are asked as points, more with a slider."""
+    """A number between two ends, on a step: up to eleven values are asked as points, more with a slider."""
 
     kind: Literal["number"]
     low: float
@@ -222,6 +223,11 @@ class NumberScale(ScaleKind):
     def values(self) -> list[float]:
         """All numbers on the scale, which may be very many."""
         return [self.after(steps) for steps in range(self.steps + 1)]
+
+    @property
+    def is_slider(self) -> bool:
+        """Whether it is asked with a slider, see `isSlider` of the workbench."""
+        return self.steps >= SLIDER_FROM_STEPS
 
     def after(self, steps: int) -> float:
         """The number so many steps above the low end: 0.1 + 0.2 is 0.3, and no zero is negative."""
