@@ -304,7 +304,7 @@ def answer(session: Session, study: Study, who: Who, question: str, option: str)
 
 
 def hand_in(session: Session, study: Study, who: Who) -> None:
-    """End the attempt and return whether it was passed.
+    """End the attempt; whether it was passed is stored with it.
 
     Raises InvalidAnnotation with the numbers of the questions that have no answer, Conflict if none is under way.
     """

@@ -108,8 +108,8 @@ class Repeated:
 class Pooled:
     """Ratings of all numeric criteria in one set of columns (n,).
 
-    The values of each criterion are centred and divided by the width of its scale. at: submission times; criterion:
-    its place.
+    The values of each criterion are centred and divided by the width of its scale. at: when the item was assigned;
+    criterion: its place.
     """
 
     value: np.ndarray
