@@ -1,4 +1,4 @@
-"""The numbers of a report by place; every file prints from this list."""
+"""The numbers of a report by place; tables and texts print from this list, figures draw what it is made of."""
 
 from __future__ import annotations
 
