@@ -15,8 +15,9 @@ from triptych.operations.verify import Verdict
 from triptych.rubric.answers import place_in_words
 from triptych.rubric.scales import as_typed
 from triptych.stats.numbers import counted
-from triptych.storage.events import UNREADABLE, Entry, EventFilters
+from triptych.storage.events import UNREADABLE
 from triptych.storage.models import JsonObject
+from triptych.study.log import Entry, EventFilters
 
 PAGE_ROWS = 100
 MISSING = "missing"

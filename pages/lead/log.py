@@ -7,26 +7,23 @@ from components.shell.choices import in_tabs
 from components.shell.study_choice import chosen_study
 from triptych.operations import verify
 from triptych.stats.numbers import counted
-from triptych.storage import events
 from triptych.storage.database import see_one_state
-from triptych.study import lifecycle
+from triptych.study import lifecycle, log
 
 CHECK_HINT = "Replays the log and compares it with every stored row."
 
 
 def event_section() -> None:
     """The log, filtered and paged."""
-    kinds, people = state.read(events.occurring, study)
+    kinds, people = state.read(log.occurring, study)
     filters = log_table.choose_filters(kinds, people, slug)
-    _, count = state.read(events.listed, study, filters, count=0)
+    _, count = state.read(log.listed, study, filters, count=0)
     if not count:
         st.info("No event matches these filters. Clear one of them to see more.")
         return
     start = log_table.choose_page(count, slug)
-    page_entries, _ = state.read(events.listed, study, filters, start, log_table.PAGE_ROWS)
-    st.text(
-        f"{counted(count, 'event')}{' with these filters' if filters != events.EventFilters() else ''}, newest first."
-    )
+    page_entries, _ = state.read(log.listed, study, filters, start, log_table.PAGE_ROWS)
+    st.text(f"{counted(count, 'event')}{' with these filters' if filters != log.EventFilters() else ''}, newest first.")
     picked = log_table.log_table(page_entries, slug)
     if picked:
         log_table.changes(picked)

@@ -18,10 +18,9 @@ from triptych.results.caveats import caveats
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.study_analysis import analyse
-from triptych.storage import events
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Assignment, Comment, EventDetail, Study, StudyState
-from triptych.study import lifecycle
+from triptych.study import lifecycle, log
 from triptych.study.system_names import system_names
 
 QUESTION, ANSWER = "Why is B so low?", "It never answers."
@@ -105,7 +104,7 @@ def test_a_closed_study_still_takes_an_answer(talk):
 def test_the_log_has_both_sides_and_the_rows_fit_it(talk):
     engine, study, lead, (first, _), _ = talk
     with reading(engine) as session:
-        logged = [entry for entry in events.entries(session, study) if entry.event.kind == "commented"]
+        logged = [entry for entry in log.entries(session, study) if entry.event.kind == "commented"]
         said = [(entry.event.actor, entry.new) for entry in logged]
         assert said == [(lead.pseudonym, {"text": QUESTION}), (first.pseudonym, {"text": ANSWER})]
         assert verify.verify(session, study).holds

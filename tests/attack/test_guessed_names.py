@@ -18,7 +18,7 @@ from triptych.storage import events
 from triptych.storage.database import writing
 from triptych.storage.events import EventKind
 from triptych.storage.models import Person, Role, StudyState, System
-from triptych.study import checklist, contents, design, lifecycle
+from triptych.study import checklist, contents, design, lifecycle, log
 from triptych.study.duplicate import duplicate
 from triptych.study.lint import linter
 
@@ -30,7 +30,7 @@ def test_no_logged_hash_is_of_names_alone(engine, make_study):
         study, lead, _ = make_study(session)
         events.write_pending(session)
 
-        logged = [entry.new for entry in events.entries(session, study)]
+        logged = [entry.new for entry in log.entries(session, study)]
 
         assert any("systems_seal" in (new or {}) for new in logged)
         assert contents.systems_hash(session, study) not in str(logged)
@@ -54,7 +54,7 @@ def test_a_hash_of_an_earlier_version_is_withheld(engine, make_study):
         events.record(session, study.id, EventKind.design_amended, lead.pseudonym, new=new)
         events.write_pending(session)
 
-        *_, amended = events.entries(session, study)
+        *_, amended = log.entries(session, study)
 
         assert (amended.new, amended.withheld) == (None, True)
 
@@ -123,7 +123,7 @@ def test_the_log_states_that_systems_were_named_for_new_items(engine, make_study
         design.amend(session, study, design.Parts(items=file), WHY, lead.pseudonym)
         events.write_pending(session)
 
-        *_, amended = events.entries(session, study)
+        *_, amended = log.entries(session, study)
 
         assert (amended.new or {})["existing_systems_named"] == 2
 

@@ -14,10 +14,10 @@ from sqlalchemy import select, text, update
 from triptych.annotate import exclusions
 from triptych.formats.model import CandidateDraft
 from triptych.operations import frozen, move, verify
-from triptych.storage import database, events, schema
+from triptych.storage import database, schema
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Item, Role, Study, StudyState, System
-from triptych.study import contents, lifecycle, plans
+from triptych.study import contents, lifecycle, log, plans
 from triptych.study.pairing import PlanLine
 
 IDS = ("a1", "B1", "Ä1", "a-1")
@@ -84,7 +84,7 @@ def test_hashes_and_draws_are_the_same_in_all_databases(sqlite_engine, en_us_eng
         launch(engine)
         with reading(engine) as session:
             study = session.scalars(select(Study)).one()
-            logged = [entry.new or {} for entry in events.entries(session, study)]
+            logged = [entry.new or {} for entry in log.entries(session, study)]
             hashes = [new[key] for new in logged for key in ("sha256", "design_hash", "systems_seal") if key in new]
             systems = select(System.name, System.blind_code)
             fixed.append((hashes, dict(map(tuple, session.execute(systems)))))

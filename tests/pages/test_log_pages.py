@@ -18,9 +18,9 @@ from triptych.privacy import withdrawal
 from triptych.results import adjudication
 from triptych.storage import events
 from triptych.storage.database import reading, writing
-from triptych.storage.events import EventFilters
 from triptych.storage.models import Item, Role, Study
-from triptych.study import lifecycle
+from triptych.study import lifecycle, log
+from triptych.study.log import EventFilters
 from triptych.web.session import web_engine
 
 HOSTILE = "![x](http://evil.example/x.png) <b>bold</b>"
@@ -298,22 +298,22 @@ def test_the_log_filters_events_and_hides_what_would_unblind(engine, make_study)
         done = submit(session, study, first)
         submit(session, study, second)
     with reading(engine) as session:
-        every, count = events.listed(session, study, EventFilters())
+        every, count = log.listed(session, study, EventFilters())
         assert count == len(every) == 10
         hidden = [entry for entry in every if entry.withheld]
         assert {entry.event.kind for entry in hidden} == {"reserved"}
         assert all(entry.new is None for entry in hidden)
-        listed, _ = events.listed(session, study, EventFilters(assignment=done.id))
+        listed, _ = log.listed(session, study, EventFilters(assignment=done.id))
         assert [entry.event.kind for entry in listed] == ["submitted", "reserved"]
         item = session.get_one(Item, done.item_id).external_id
-        assert {entry.item for entry in events.listed(session, study, EventFilters(item=item))[0]} == {item}
+        assert {entry.item for entry in log.listed(session, study, EventFilters(item=item))[0]} == {item}
         at = every[2].event.at
         assert (
-            events.listed(session, study, EventFilters(until=at))[1]
-            + events.listed(session, study, EventFilters(since=at))[1]
+            log.listed(session, study, EventFilters(until=at))[1]
+            + log.listed(session, study, EventFilters(since=at))[1]
             == 10
         )
-        assert [entry.event.number for entry in events.listed(session, study, EventFilters(), 2, 3)[0]] == [8, 7, 6]
+        assert [entry.event.number for entry in log.listed(session, study, EventFilters(), 2, 3)[0]] == [8, 7, 6]
 
 
 def test_an_edit_is_shown_rating_by_rating():

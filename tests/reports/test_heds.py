@@ -26,9 +26,9 @@ from triptych.reports import heds
 from triptych.reports.facts import BeforeWork
 from triptych.results.frame.model import Counted
 from triptych.rubric.files import parse_rubric
-from triptych.storage import database, events
+from triptych.storage import database
 from triptych.storage.models import Assignment, Item, Purpose, StudyState
-from triptych.study import design, heds_answers, lifecycle
+from triptych.study import design, heds_answers, lifecycle, log
 from triptych.study.heds_answers import Answer
 from triptych.study.heds_questions import QUESTIONS
 from triptych.study.settings import Consent, EntryRules, changed, stored
@@ -187,7 +187,7 @@ def test_answers_are_stored_logged_and_in_the_file(tmp_path, make_study):
         before = study.design_hash
         heds_answers.store(session, study, answers, {}, lead.pseudonym)
     with database.reading(engine) as session:
-        *_, entry = events.entries(session, study)
+        *_, entry = log.entries(session, study)
         assert (entry.event.kind, entry.new) == (
             "datasheet answered",
             {"answers": 4, "changed": ["1.1.1", "1.3.2.1", "2.3", "4.1.1 fluency"]},

@@ -60,7 +60,7 @@ from triptych.storage.models import (
     System,
     Turn,
 )
-from triptych.study import lifecycle
+from triptych.study import lifecycle, log
 from triptych.study.system_names import speaker_titles, system_names
 
 BATCH = 300
@@ -335,7 +335,7 @@ def _highlights() -> Select[int, *tuple[Any, ...]]:
 def _events(session: Session, study: Study) -> Iterator[JsonObject]:
     """The log in order, with the fields that are hashed; values that reveal systems are withheld in a blind study."""
     journey = arrivals.arrivals(session, study.id)
-    for entry in events.entries(session, study):
+    for entry in log.entries(session, study):
         # not `model_dump`, whose order of fields is another one in each process
         logged = {name: getattr(entry.event, name) for name in LOGGED}
         yield {
