@@ -19,9 +19,9 @@ from triptych.preview import views
 from triptych.rubric.model import Rubric
 from triptych.stats.numbers import counted
 from triptych.storage.models import Study
-from triptych.study import lifecycle
 from triptych.study.lint import linter
 from triptych.study.lint.findings import LintFinding
+from triptych.study.lint.misfits import misfits
 from triptych.study.settings import Formats, formats_of, settings_of
 
 MAX_CHARACTERS = 2000
@@ -52,7 +52,7 @@ def import_preview(
         st.caption("Compared with the previous file")
         st.text("\n".join(differences(before, file)))
     _problems(file)
-    for sentence in lifecycle.misfits(rubric, file) if file.ok else ():
+    for sentence in misfits(rubric, file) if file.ok else ():
         state.say(sentence, "warning")
     formats = formats_of(study) if study else choose_formats(file.items)
     if file.ok:

@@ -36,6 +36,7 @@ from triptych.storage.models import (
 )
 from triptych.study import contents, lifecycle
 from triptych.study.duplicate import duplicate
+from triptych.study.lint.misfits import misfits
 from triptych.study.settings import settings_of
 
 GOOD = b"item_id,context,cand:alpha,cand:beta\n007,Why?,Because.,Never mind.\n8,How?,So.,Thus.\n"
@@ -259,7 +260,7 @@ def test_the_list_counts_whatever_happened_as_the_results_do(sqlite_engine, make
 def fits(rubric: str, data: bytes, name: str = "items.jsonl", **options) -> list[str]:
     rubrics = shipped_rubrics()
     parsed = load_rubric(rubrics[rubric]) if rubric in rubrics else parse_rubric(rubric)
-    return lifecycle.misfits(parsed, read_items(data, name, ReadOptions(**options)))
+    return misfits(parsed, read_items(data, name, ReadOptions(**options)))
 
 
 @pytest.mark.parametrize("key", shipped_rubrics())

@@ -55,6 +55,7 @@ from triptych.storage.database import see_one_state
 from triptych.storage.models import Membership, Person, Study, StudyState
 from triptych.study import launch, lifecycle, saved_setting
 from triptych.study.lifecycle import StudyLine
+from triptych.study.lint.misfits import misfits
 
 if TYPE_CHECKING:  # pandas and SciPy, which annotators need not wait for
     from triptych.exchange.judge_scores import Checked
@@ -257,7 +258,7 @@ def _create_study(session: Session, asker: Asker, request: NewStudy, file: ItemF
     for path, value in (("consent.text", request.consent), ("consent.not_needed", request.no_consent)):
         if value:
             saved_setting.write(session, study, path, value, saved_setting.value_of(study, path), asker.who.pseudonym)
-    warnings = [*(str(problem) for problem in file.problems), *lifecycle.misfits(rubric, file)]
+    warnings = [*(str(problem) for problem in file.problems), *misfits(rubric, file)]
     return CreatedStudy(**_facts(lifecycle.line_of(session, study)), warnings=warnings)
 
 

@@ -1,1 +1,1 @@
-"""The study itself, before anyone annotates: rows, settings, plan, launch. Nothing about assignments or ratings."""
+"""The study itself: rows, settings, plans, launch, log. No work, but where a plan or an amendment counts it."""
