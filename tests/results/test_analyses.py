@@ -522,6 +522,16 @@ def test_a_random_annotator_is_flagged_a_severe_is_not():
     assert each.disagreement.annotators[0].annotator == "P-0"
 
 
+def test_the_same_rating_throughout_is_the_graver_flag():
+    """It weighed less than a low correlation, because its sentence lacks that word."""
+    frame = crossed(items=40, annotators=6, gap=0.5)
+    ratings = frame.ratings.copy()
+    ratings.loc[ratings["annotator"] == "P-0", "value"] = 4
+    each = analysis(dataclasses.replace(frame, ratings=ratings, name=(0, "constant", "")))
+    weights = [finding.weight for finding in findings(each) if finding.kind == "annotator"]
+    assert weights == [65, 45]
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(1, 2), st.integers(1, 5)), max_size=40))
 def test_disagreement_equals_the_plain_definition(cells):

@@ -29,7 +29,7 @@ from triptych.stats.analysis.groups import TASTES, Hint
 from triptych.stats.analysis.systems import Agreement
 from triptych.stats.camps import Camps
 from triptych.stats.coefficients import BANDS
-from triptych.stats.diagnostics import MISSING_SHARE
+from triptych.stats.diagnostics import MISSING_SHARE, AnnotatorAgreement
 from triptych.stats.effects import PositionEffect
 from triptych.stats.intervals import ENOUGH_ANNOTATORS
 from triptych.stats.multiplicity import adjusted
@@ -386,8 +386,9 @@ def _often(ratings: StudyRatings, matches: np.ndarray, what: str, which: Filters
 
 def _people(analysis: StudyAnalysis) -> Iterator[Finding]:
     for look in analysis.annotators:
+        alarm = look.agreement.sentence if isinstance(look.agreement, AnnotatorAgreement) else ""
         for flag in look.flags:
-            weight = 65 if "orrelation" in flag else 45
+            weight = 65 if flag == alarm else 45
             ratings = Filters(annotators=frozenset({look.annotator}))
             yield Finding(weight, "annotator", f"{look.annotator}: {flag}", ratings)
 
