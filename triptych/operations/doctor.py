@@ -241,8 +241,9 @@ def refusal(error: Exception) -> str:
     if isinstance(cause, DBAPIError) and not is_unavailable(cause):
         return f"The database refused it: {reason}."
     if code := getattr(getattr(cause, "orig", None), "sqlite_errorcode", None):
-        sentence = SENTENCES.get(code & 0xFF, "SQLite cannot use the file. Is its disk full or read-only?")
-        return f"{sentence.partition('. W')[0]} ({reason})."
+        sentence = SENTENCES.get(code & 0xFF, "")
+        state = sentence.partition(".")[0] or "SQLite cannot use the file. Is its disk full or read-only?"
+        return f"{state} ({reason})."
     is_connected = bool(getattr(getattr(cause, "orig", cause), "sqlstate", None))  # it named its reason
     advice = "" if is_connected else " Is it running? Are address, user and password in TRIPTYCH_DATABASE_URL right?"
     return f"The database does not respond: {reason}.{advice}"
