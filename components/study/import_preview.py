@@ -113,7 +113,7 @@ def problem_lists(problems: Sequence[Problem]) -> None:
 
 def _place(problem: Problem) -> tuple[bool, str, int]:
     """The sort key of a problem: problems of the whole file first, then by file and row, "and n more" at the end."""
-    return problem.message.startswith("…"), problem.file or "", problem.row or 0
+    return problem.is_rest, problem.file or "", problem.row or 0
 
 
 def _columns(file: ItemFile) -> None:

@@ -242,7 +242,7 @@ def test_kinds_beyond_the_limit_are_counted_and_stay_errors() -> None:
             findings.error("wrong", column=f"column {chr(0x4E00 + number)}")
     problems = findings.finish()
     assert len(problems) == MAX_PROBLEMS + 1
-    assert problems[-1] == Problem("error", None, None, "… and 21 more.")
+    assert problems[-1] == Problem("error", None, None, "… and 21 more.", is_rest=True)
 
 
 def test_an_error_behind_many_warnings_still_counts() -> None:

@@ -72,7 +72,7 @@ class ItemDraft:
 @dataclass(frozen=True)
 class Problem:
     """A problem with a file that the lead should know about. An error prevents the import. more: the number of further
-    problems of the same kind that it represents.
+    problems of the same kind that it represents. is_rest: it is no problem itself, but says how many are not listed.
     """
 
     severity: Severity
@@ -81,6 +81,7 @@ class Problem:
     message: str
     file: str | None = None
     more: int = 0
+    is_rest: bool = False
 
     def __str__(self) -> str:
         return f"{self._sentence} … and {self.more:,} more of this kind." if self.more else self._sentence
@@ -241,7 +242,7 @@ class Findings:
         if not hidden:
             return tuple(shown)
         number = sum(1 + problem.more for problem in hidden)
-        return (*shown, Problem(hidden[0].severity, None, None, f"… and {number:,} more.", self.file))
+        return (*shown, Problem(hidden[0].severity, None, None, f"… and {number:,} more.", self.file, is_rest=True))
 
     def _add(self, problem: Problem) -> None:
         kind = problem.severity, problem.column, VARIED.sub("", problem.message)
