@@ -16,7 +16,6 @@ from helpers.present import present
 
 from components.results.findings import first_lines
 from components.results.first_screen.picture import LONGEST_NAME, picture, row_name, table
-from components.results.first_screen.screen import with_short_names
 from triptych import clock
 from triptych.reports.numbers import Book
 from triptych.results import progress
@@ -278,14 +277,9 @@ def test_the_verdict_names_long_systems_as_the_picture_does():
     frame = crossed(items=30, annotators=8, systems=3, gap=1.5)
     long = {code: f"Retrieval-augmented instruction-tuned model, variant {code}" for code in (1, 2, 3)}
     analysis = StudyAnalysis(frame, Counted(), long)
-    sentence = with_short_names(first_verdict(analysis).second, analysis)
+    sentence = first_verdict(analysis.renamed({code: row_name(analysis, code) for code in long})).second
     assert sentence.startswith(f"{row_name(analysis, 3)} is higher than {row_name(analysis, 1)} by ")
     assert len(row_name(analysis, 3)) <= LONGEST_NAME + 2
-    assert with_short_names("System 1 is above.", analysis_of_short_names(frame)) == "System 1 is above."
-
-
-def analysis_of_short_names(frame: Frame) -> StudyAnalysis:
-    return StudyAnalysis(frame, Counted(), NAMES)
 
 
 def test_a_criterion_that_is_a_question_is_quoted():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -55,6 +56,12 @@ class StudyAnalysis(StudyNumbers):
 
     def name(self, system: int) -> str:
         return self.names.get(system, "The item")
+
+    def renamed(self, names: dict[int, str]) -> StudyAnalysis:
+        """The same numbers, with other names of the systems."""
+        other = copy(self)
+        vars(other)["names"] = names
+        return other
 
     def title(self, criterion: str) -> str:
         """Raises KeyError for a criterion that the rubric does not have."""

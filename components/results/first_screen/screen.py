@@ -72,18 +72,11 @@ def screen_sides() -> tuple[DeltaGenerator, DeltaGenerator]:
 
 
 def _verdict(verdict: FirstVerdict, analysis: StudyAnalysis) -> None:
-    headline = with_short_names(verdict.headline, analysis)
-    st.header(plain(headline), anchor=False, help=None if headline == verdict.headline else plain(verdict.headline))
-    if verdict.second:
-        st.text(with_short_names(verdict.second, analysis))
-
-
-def with_short_names(sentence: str, analysis: StudyAnalysis) -> str:
-    """A sentence with long names of systems shortened as in the picture."""
-    names = {analysis.name(code): row_name(analysis, code) for code in analysis.systems}
-    for name in sorted(names, key=len, reverse=True):
-        sentence = sentence.replace(name, names[name])
-    return sentence
+    short = first_verdict(analysis.renamed({code: row_name(analysis, code) for code in analysis.systems}))
+    is_whole = short.headline == verdict.headline
+    st.header(plain(short.headline), anchor=False, help=None if is_whole else plain(verdict.headline))
+    if short.second:
+        st.text(short.second)
 
 
 def _groups(verdict: FirstVerdict) -> None:
