@@ -113,6 +113,15 @@ def test_no_sentence_names_a_test_without_its_numbers(
             assert any(book.defined(*number) for number in numbers), (words, text)
 
 
+def test_a_declared_slice_without_tests_states_no_bound():
+    """The text removed the rule with the bound that the slices share, and printed the rule of the study."""
+    part = {"settings": StudySettings(preregistration=Preregistration(slices=("dialogue",))), "planned": PLANNED[1]}
+    whole = some_study(1, annotators=3, items=12, systems=1, share=1, points=5, **part)
+    study = analysis(whole, field="dialogue", value="1")
+    text = " ".join(statistics(study, Book.of(study)))
+    assert "Results are interim: 36 of 1,000 planned annotations are in. 1 person opened" in text
+
+
 def test_a_criterion_that_few_rated_is_about_them_only():
     """Its letters, the leading sentence and the methods text spoke for annotators like these, as the other's could."""
     whole = some_study(1, annotators=6, items=20, systems=2, share=1, points=7, criteria=2)

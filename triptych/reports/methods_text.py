@@ -284,9 +284,8 @@ def _collection(analysis: StudyAnalysis) -> Iterator[str]:
     """The share of the plan that was collected; if there are tests, also the bound for a clear p until the end."""
     numbers = analysis.collection
     tested = not numbers.bound or any(contrast.is_tested for contrast in analysis.contrasts)
-    words = numbers.sentence if tested else numbers.sentence.replace(bound_in_words(numbers.bound), "")
-    if words := " ".join(words.split()):
-        yield words
+    rule = bound_in_words(analysis.frame.settings.preregistration.interim_bound)
+    yield from (sentence for sentence in numbers.sentences if tested or sentence != rule)
 
 
 def _intervals(analysis: StudyAnalysis) -> Iterator[str]:

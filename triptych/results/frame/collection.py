@@ -175,10 +175,8 @@ def collection(planned: Planned, work: pd.DataFrame, declaration: Preregistratio
     complete = filled >= planned.places and not declaration.stop_rule
     looks = planned.looks - planned.complete if complete else planned.looks
     numbers = Collected(planned.places, filled, len(looks), bound, not over)
-    sentences = " ".join(
-        _sentences(numbers, replace(planned, looks=looks, dropped=dropped), bool(declaration.stop_rule))
-    )
-    return Collected(**{**vars(numbers), "sentence": sentences})
+    sentences = _sentences(numbers, replace(planned, looks=looks, dropped=dropped), bool(declaration.stop_rule))
+    return replace(numbers, sentences=tuple(sentences))
 
 
 def without(planned: Planned, work: pd.DataFrame) -> Planned:
@@ -207,7 +205,8 @@ def _sentences(numbers: Collected, planned: Planned, stop_rule: bool) -> Iterato
     elif numbers.interim:
         rule = "; the study is open, so its stop rule does not count as met" if stop_rule and not planned.closed else ""
         over = "The study was closed early, after results had been opened" if planned.closed else "Results are interim"
-        yield f"{over}: {share}{rule}. {bound_in_words(numbers.bound)}"
+        yield f"{over}: {share}{rule}."
+        yield bound_in_words(numbers.bound)
     if planned.dropped:
         others = counted(planned.dropped, "planned annotation")
         yield f"Items were taken out {UNSEEN}, leaving out {others}.{NOT_LOGGED}"

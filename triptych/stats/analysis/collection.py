@@ -20,7 +20,7 @@ class Collected:
 
     planned, filled: annotations planned and received. looks: how often leads opened the results before collection was
     complete; one lead on one day is one look. bound: Holm's p below which a difference is clear, 0 where nothing is
-    tested before the end. interim: whether collection was still going on. sentence: all this in words.
+    tested before the end. interim: whether collection was still going on. sentences: all this in words.
     """
 
     planned: int = 0
@@ -28,7 +28,11 @@ class Collected:
     looks: int = 0
     bound: float = CLEAR
     interim: bool = False
-    sentence: str = ""
+    sentences: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        return " ".join(self.sentences)
 
     @property
     def untested(self) -> bool:
