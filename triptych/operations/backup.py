@@ -32,7 +32,7 @@ from triptych.people import roster
 from triptych.storage import database, events, foreign_parts, host, private, schema, sqlite_files, working, writes
 from triptych.storage.events import EventKind
 from triptych.storage.models import Role, Study
-from triptych.storage.sqlite_files import COMPANIONS, DamagedFile
+from triptych.storage.sqlite_files import COMPANIONS, JOURNAL, LOG, DamagedFile, companion
 from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study.persons import Certainty, Who
 
@@ -333,7 +333,7 @@ def _was_changed(source: Path, copy: Path) -> bool:
     """
     try:
         beside = _read_beside(source)
-        return beside.sha256 != file_hash(copy) or _is_filled(_ending(copy, "-wal"))
+        return beside.sha256 != file_hash(copy) or _is_filled(companion(copy, LOG))
     except FileNotFoundError:
         return False
     except (OSError, ValueError):
@@ -343,10 +343,6 @@ def _was_changed(source: Path, copy: Path) -> bool:
 def _read_beside(path: Path) -> _Beside:
     """What the file next to a backup says. Others may have placed it. Raises OSError, ValueError."""
     return BESIDE.validate_json(host.read_placed(_beside(path)))
-
-
-def _ending(path: Path, ending: str) -> Path:
-    return path.with_name(f"{path.name}{ending}")
 
 
 def _is_filled(path: Path) -> bool:
@@ -371,11 +367,11 @@ def _prepare(source: Path, part: Path) -> tuple[str, ...]:
     # SQLite opens only the copy: next to the file, another user could put a journal, which has any file deleted
     given = part.with_name("given.db")
     _copy_bytes(source, given)
-    if _is_filled(log := _ending(source, "-wal")):
-        _copy_bytes(log, _ending(given, "-wal"))
+    if _is_filled(log := companion(source, LOG)):
+        _copy_bytes(log, companion(given, LOG))
     if _was_changed(source, given):
         raise BackupFailed(f"Nothing was restored: {source.name} was changed after it was made.")
-    if _is_filled(journal := _ending(source, "-journal")):
+    if _is_filled(journal := companion(source, JOURNAL)):
         raise BackupFailed(f"Nothing was restored: {journal.name} holds an unfinished transaction.")
     sqlite_files.copy_pages(given, part)
     given.unlink()
@@ -463,12 +459,12 @@ def _is_whole(path: Path) -> bool:
 def _keep(path: Path, is_lost: bool) -> Path:
     """Copy a damaged database as it is, with SQLite's files next to it, to the folder of backups."""
     aside = folder() / f"damaged-{clock.now():%Y%m%d-%H%M%S-%f}.db"
-    endings = [ending for ending in (*COMPANIONS, "") if _ending(path, ending).exists()]
+    endings = [ending for ending in (*COMPANIONS, "") if companion(path, ending).exists()]
     with working.folder(aside.parent) as private_folder:
-        parts = {ending: _ending(private_folder / aside.name, ending) for ending in endings}
+        parts = {ending: companion(private_folder / aside.name, ending) for ending in endings}
         for ending, part in parts.items():
             try:
-                shutil.copyfile(_ending(path, ending), part)
+                shutil.copyfile(companion(path, ending), part)
                 _secure(part)
             except OSError as error:
                 if not is_lost:
@@ -476,11 +472,11 @@ def _keep(path: Path, is_lost: bool) -> Path:
                 # its disk does not read all of it any more, or is full; a second name outlasts the exchange
                 part.unlink(missing_ok=True)
                 try:
-                    part.hardlink_to(_ending(path, ending))
+                    part.hardlink_to(companion(path, ending))
                 except OSError:  # the backups are on another disk, or this one has no second names
                     raise error from None
         for ending, part in parts.items():  # a file with a backup's name is complete
-            part.rename(_ending(aside, ending))
+            part.rename(companion(aside, ending))
     return aside
 
 
@@ -491,7 +487,7 @@ def _exchange(path: Path, source: Path) -> None:
         sqlite_files.copy_pages(source, whole)
         _secure(whole)
         for ending in COMPANIONS:  # SQLite would apply them to the new file
-            _ending(path, ending).unlink(missing_ok=True)
+            companion(path, ending).unlink(missing_ok=True)
         whole.replace(path)
 
 

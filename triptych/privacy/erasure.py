@@ -40,7 +40,7 @@ from triptych.storage.models import (
     Snapshot,
     Study,
 )
-from triptych.storage.sqlite_files import COMPANIONS, identity
+from triptych.storage.sqlite_files import COMPANIONS, JOURNALS, companion, identity, journals
 from triptych.storage.wiping import Wiped
 from triptych.study import annotator_groups, lifecycle
 from triptych.study.persons import Certainty, Who
@@ -54,7 +54,6 @@ OPAQUE = {".dump", ".sql", ".backup", ".bak", ".tar", ".tgz", ".gz", ".bz2", ".x
 PACKED = {*ARCHIVES, *OPAQUE, ".parquet", ".xlsx"}
 FOR_ADMINISTRATOR = "in the data folder, with studies that you do not lead: ask the administrator to delete it"
 PASSED_ON = "passed on: ask the recipient to replace it"
-JOURNALS = ("-wal", "-journal")  # next to an SQLite file, with rows that are not in it yet
 
 
 def erase(session: Session, study: Study, pseudonym: str, certainty: Certainty) -> int:
@@ -198,7 +197,7 @@ def _files_holding(home: Path, slug: str, left: Mapping[str, Event], here: _Peop
     # the database may be in another folder, with copies that were made before updates next to it
     files = {*home.glob("*"), *home.glob("backups/**/*"), *in_use.parent.glob(f"{escape(in_use.stem)}-before-*.db*")}
     # closing one of these, even by another name, ends all of SQLite's locks in this process
-    own = {identity(in_use.with_name(f"{in_use.name}{ending}")) for ending in ("", *COMPANIONS)}
+    own = {identity(companion(in_use, ending)) for ending in ("", *COMPANIONS)}
     copied = (path for path in files if path.is_file() and identity(path) not in own)
     for path in sorted(path for path in copied if _is_database(path) or _is_unreadable(path) or _is_archive(path)):
         backup = _backup(path)
@@ -221,17 +220,13 @@ def _held(path: Path, left: Mapping[str, Event], before: Sequence[str], here: _P
     """People who have left but are in the file; if it cannot be read, those who left after it was made."""
     try:
         if _is_database(path):
-            unread = before if any(journal.exists() for journal in _journals(path)) else ()
+            unread = before if any(map(Path.exists, journals(path))) else ()
             return sorted({*_in_database(path, left, here), *unread})
         if _is_archive(path):
             return _in_archive(path, left, before, here)
     except (sqlite3.Error, *DAMAGED, RuntimeError):  # RuntimeError: it has a password
         return before
     return before
-
-
-def _journals(database_file: Path) -> list[Path]:
-    return [database_file.with_name(f"{database_file.name}{ending}") for ending in JOURNALS]
 
 
 def _is_unreadable(path: Path) -> bool:
@@ -341,7 +336,7 @@ def _refuse_undeletable(path: Path) -> None:
 
 def _delete(path: Path) -> None:
     try:
-        for part in (path, *_journals(path)):
+        for part in (path, *journals(path)):
             part.unlink(missing_ok=True)
     except OSError as error:
         raise NotAllowed(f"{path} could not be deleted: {error.strerror}. Delete it by hand.") from error

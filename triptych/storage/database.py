@@ -28,7 +28,7 @@ from sqlmodel import Session
 from triptych import clock, settings
 from triptych.errors import NotAllowed, UnsafeDatabase
 from triptych.storage import events, host, outputs
-from triptych.storage.sqlite_files import MALFORMED, FileInUse
+from triptych.storage.sqlite_files import MALFORMED, FileInUse, journals
 from triptych.storage.unavailable import BUSY, DatabaseBusy, DatabaseUnavailable, explained
 
 PRAGMAS = {
@@ -150,8 +150,7 @@ def open_engine(url: str) -> Engine:
     path = sqlite_path(url)
     host.refuse_unsafe_folder(path.parent)
     # SQLite applies a write-ahead log, and deletes any file that a journal names
-    logs = [path.with_name(f"{path.name}-{kind}") for kind in ("wal", "journal")]
-    for used in filter(Path.exists, [path.parent, path, *logs]):
+    for used in filter(Path.exists, [path.parent, path, *journals(path)]):
         host.refuse_foreign(used)
     engine = create_engine(
         url,

@@ -14,6 +14,7 @@ from pathlib import Path
 from triptych import settings
 from triptych.errors import UnsafeDatabase
 from triptych.storage import database, host
+from triptych.storage.sqlite_files import COMPANIONS, companion
 
 # secrets, and traces that may quote people: not readable for the group either
 OWNERS_ALONE = ("cookie.secret", host.RUNNING, "errors")
@@ -56,10 +57,9 @@ def _of_database() -> list[Path]:
     if settings.is_shared():
         return []
     path = database.sqlite_path(settings.database_url())
-    names = [path.name, *(f"{path.name}-{ending}" for ending in ("wal", "shm", "journal"))]
-    companions = [path.with_name(name) for name in names] + [path.with_suffix(".lock")]
+    files = [path, *(companion(path, ending) for ending in COMPANIONS), path.with_suffix(".lock")]
     return [
-        *(companion for companion in companions if companion.exists()),
+        *filter(Path.exists, files),
         *path.parent.glob(f"{glob.escape(path.stem)}-before-*.db"),
     ]
 

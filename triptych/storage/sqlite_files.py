@@ -20,7 +20,8 @@ from triptych.errors import UnsafeDatabase
 from triptych.storage.unavailable import UNREACHABLE, DatabaseUnavailable, explained
 
 SIGNATURE = b"SQLite format 3\0"
-COMPANIONS = ("-shm", "-wal", "-journal")  # endings of the files that SQLite writes next to a database
+LOG, JOURNAL = JOURNALS = "-wal", "-journal"  # endings of files next to a database with rows that are not in it yet
+COMPANIONS = ("-shm", *JOURNALS)  # endings of all files that SQLite writes next to a database
 SQLITE_HEADER = 100  # bytes, with counters of changes
 MALFORMED = "malformed database schema"  # as SQLite says it
 MOVED = (
@@ -51,7 +52,7 @@ class FileInUse:
 
     @cached_property
     def log_file(self) -> Path:
-        return Path(f"{os.path.realpath(self.path)}-wal")
+        return companion(Path(os.path.realpath(self.path)), LOG)
 
     def watch(self, engine: Engine) -> None:
         """Makes the engine refuse all connections while another file, or none, is in the place of its own.
@@ -83,6 +84,15 @@ class FileInUse:
             return True
         logs = {*self.logs.copy().values()} - {None}
         return bool(logs) and logs != {identity(self.log_file)}
+
+
+def companion(path: Path, ending: str) -> Path:
+    """The path of the file with this ending next to a database."""
+    return path.with_name(f"{path.name}{ending}")
+
+
+def journals(path: Path) -> list[Path]:
+    return [companion(path, ending) for ending in JOURNALS]
 
 
 def identity(path: Path) -> tuple[int, int] | None:
@@ -143,7 +153,7 @@ def refuse_unfinished(path: Path) -> None:
 
     SQLite says nothing of this: the disk is full, and the file lacks rows or is damaged.
     """
-    log = path.with_name(f"{path.name}-wal")
+    log = companion(path, LOG)
     if log.exists() and log.stat().st_size:
         raise UnsafeDatabase("The copy is incomplete, since the disk of the data folder is full. Make some room first.")
 
