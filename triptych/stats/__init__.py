@@ -1,1 +1,1 @@
-"""Statistics: arrays in, numbers out. No database, no screen; NumPy and SciPy only."""
+"""Statistics: arrays in, numbers out, and how numbers are written. No database, no screen; NumPy and SciPy only."""
