@@ -246,8 +246,7 @@ def decided_frame(frame: Frame, finals: Mapping[str, FinalValue]) -> tuple[Frame
 def _missing_options(frame: Frame) -> set[tuple[str, float | str]]:
     """(criterion, option) of the options that the rubric marks missing."""
     scales = ((criterion.key, criterion.scale) for criterion in frame.rubric.criteria)
-    choices = ((key, scale.options) for key, scale in scales if isinstance(scale, Choice))
-    return {(key, option.key) for key, options in choices for option in options if option.missing}
+    return {(key, option) for key, scale in scales if isinstance(scale, Choice) for option in scale.missing}
 
 
 def adjudicators(session: Session, study: Study, item: str) -> list[str]:
@@ -349,8 +348,8 @@ def _row(criterion_row: CriterionRow, criterion: Criterion, position: int | None
         return row | {"number": float(value)}
     checked = criterion.scale.check(value)
     if isinstance(criterion.scale, Choice):
-        missing = next(option.missing for option in criterion.scale.options if option.key == checked)
-        return row | {"option_id": criterion_row.options[str(checked)], "missing": missing}
+        is_missing = checked in criterion.scale.missing
+        return row | {"option_id": criterion_row.options[str(checked)], "missing": is_missing}
     return row | {"number": checked}
 
 

@@ -182,6 +182,11 @@ class Choice(ScaleKind):
         return [option.key for option in self.options]
 
     @property
+    def missing(self) -> list[str]:
+        """The options that count as no answer."""
+        return [option.key for option in self.options if option.missing]
+
+    @property
     def asks(self) -> dict[str | float, Ask]:
         return {option.key: option.ask for option in self.options if option.ask}
 
