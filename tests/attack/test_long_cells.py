@@ -5,15 +5,18 @@ Python holds the interpreter while it matches, so all annotators would wait. Eac
 
 from __future__ import annotations
 
+import io
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from openpyxl import Workbook
 
 from triptych.errors import ImportRefused, InvalidAnnotation
 from triptych.exchange.import_ratings import proposed
 from triptych.formats import read_items
+from triptych.formats.model import LONGEST_MESSAGE
 from triptych.formats.ratings import read_files
 from triptych.formats.workbook.columns import value_in
 from triptych.people import invitations
@@ -86,3 +89,20 @@ def test_thousands_of_criteria_are_refused_at_once():
 def test_a_long_cell_of_items_is_read_at_once():
     with quick():
         assert read_items(ITEMS.encode(), "items.csv").ok
+
+
+@pytest.mark.filterwarnings("ignore:Title is more than 31 characters")
+@pytest.mark.parametrize("name", ["." * LONG, "'a" * LONG], ids=["dots", "quotes"])
+def test_a_long_name_of_a_sheet_is_quoted_at_once(name):
+    """A workbook of five kilobytes: problems of one kind are found by what differs between their sentences."""
+    made, book = io.BytesIO(), Workbook()
+    for cells in (["id", "context", "cand:a", "cand:b"], ["1", "x", "y", "z"]):
+        book.active.append(cells)
+    book.create_sheet(name).sheet_state = "hidden"
+    book.save(made)
+
+    with quick():
+        problems = read_items(made.getvalue(), "items.xlsx").problems
+
+    (hidden,) = (problem for problem in problems if problem.message.startswith("Hidden sheets were left out"))
+    assert len(hidden.message) == LONGEST_MESSAGE + 1

@@ -32,7 +32,9 @@ MAX_SYSTEMS = 50  # of a study; every pair of them is tested
 MAX_GROUPS = 20  # of annotators: every two are compared for every two systems under every criterion
 MAX_PROBLEMS = 200
 MAX_ALIKE = 5  # problems of one kind that are listed individually
-VARIED = re.compile(r"'.*?'(?!\w)|[\d.,]*\d", re.DOTALL)  # quoted or numbers: what differs between problems of one kind
+LONGEST_MESSAGE = 5_000  # characters of a problem's message or column; names in a file may have megabytes
+# quoted or numbers: what differs between problems of one kind; no place is tried twice, since files are quoted
+VARIED = re.compile(r"(?<!\w)'(?:[^']|'(?=\w))*+(?:'|\Z)|\d[\d.,]*")
 
 
 @dataclass(frozen=True)
@@ -209,13 +211,13 @@ class Findings:
     tallies: Counter[str] = field(default_factory=Counter)
 
     def error(self, message: str, row: int | None = None, column: str | None = None) -> None:
-        self._add(Problem("error", row, column, message, self.file))
+        self._add("error", message, row, column)
 
     def warning(self, message: str, row: int | None = None, column: str | None = None) -> None:
-        self._add(Problem("warning", row, column, message, self.file))
+        self._add("warning", message, row, column)
 
     def note(self, message: str, row: int | None = None, column: str | None = None) -> None:
-        self._add(Problem("note", row, column, message, self.file))
+        self._add("note", message, row, column)
 
     def tally(self, message: str, number: int = 1) -> None:
         """Count something that gives one note for the whole file, in which `{n}` is replaced by the number."""
@@ -244,8 +246,13 @@ class Findings:
         number = sum(1 + problem.more for problem in hidden)
         return (*shown, Problem(hidden[0].severity, None, None, f"… and {number:,} more.", self.file, is_rest=True))
 
-    def _add(self, problem: Problem) -> None:
-        kind = problem.severity, problem.column, VARIED.sub("", problem.message)
+    def _add(self, severity: Severity, message: str, row: int | None, column: str | None) -> None:
+        message, column = _shortened(message), column and _shortened(column)
+        kind = severity, column, VARIED.sub("", message)
         self.counts[kind] += 1
         if self.counts[kind] <= MAX_ALIKE:
-            self.kinds.setdefault(kind, []).append(problem)
+            self.kinds.setdefault(kind, []).append(Problem(severity, row, column, message, self.file))
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST_MESSAGE else f"{text[:LONGEST_MESSAGE]}…"
