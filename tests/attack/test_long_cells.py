@@ -22,7 +22,8 @@ from triptych.formats.workbook.columns import value_in
 from triptych.people import invitations
 from triptych.rubric.scales import Likert, Point
 from triptych.storage.database import writing
-from triptych.study import plans
+from triptych.study import check_items, plans
+from triptych.study.lint.candidates import grouped_ids
 
 LONG = 100_000
 SECONDS = 5.0
@@ -106,3 +107,15 @@ def test_a_long_name_of_a_sheet_is_quoted_at_once(name):
 
     (hidden,) = (problem for problem in problems if problem.message.startswith("Hidden sheets were left out"))
     assert len(hidden.message) == LONGEST_MESSAGE + 1
+
+
+def test_a_long_reference_of_a_check_is_read_at_once():
+    item = read_items(f'id,context,cand:a,purpose,reference\n1,x,y,gold,"a = {" " * LONG}("\n'.encode(), "items.csv")
+    with quick(), pytest.raises(ImportRefused, match="the reference cannot be read"):
+        check_items.sorted_out(item.items)
+
+
+def test_long_ids_are_searched_for_groups_at_once():
+    ids = [f"{number}{'-' * 490}x" for number in range(5000)]
+    with quick():
+        assert grouped_ids(ids) == []

@@ -89,7 +89,8 @@ def _read_references(text: str) -> tuple[Expected, ...]:
             raise ValueError(
                 f"the reference is not a list of criterion, slot, accepted, close, reason. {EXAMPLE}"
             ) from error
-    parts = [part.strip() for part in re.split(r"[;\n]", text) if part.strip()]
+    # with single spaces, since the pattern may begin or end a part of it at each of several
+    parts = [" ".join(part.split()) for part in re.split(r"[;\n]", text) if part.strip()]
     matches = [match for match in map(REFERENCE.fullmatch, parts) if match]
     if not matches or len(matches) < len(parts):
         raise ValueError(f"the reference cannot be read. {EXAMPLE}")

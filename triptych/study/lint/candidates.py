@@ -16,7 +16,7 @@ MIN_CHARACTERS = 20  # characters; shorter texts may be equal by chance
 SAME_FILE_SHARE = 0.5
 MIN_GROUPS = 5
 GROUP_THEM = "If these items belong together, name the field of the file that groups them under Setup, Who rates what."
-_LAST_NUMBER = re.compile(r"^(.*\d)[-_.:/ ]+[a-zA-Z]*[-_.:/ ]*\d+$")
+_LAST_NUMBER = re.compile(r"^(.*\d)[-_.:/ ]+(?:[a-zA-Z]+[-_.:/ ]*)?\d+$")
 
 
 def missing(m: Material) -> Iterator[LintFinding]:
