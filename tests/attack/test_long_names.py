@@ -64,6 +64,19 @@ def test_a_long_name_of_a_column_is_refused(ending: str, row: Row, read: Callabl
     read(FILES[ending](row | {"n" * MAX_COLUMN_NAME: "1"}, 2), f"x.{ending}")
 
 
+@pytest.mark.parametrize("inside", [dict.fromkeys("abc", 1), [[1], [2]], [{"a": 1}, {"a": 2}]])
+def test_a_long_name_is_not_repeated_for_what_it_holds(inside):
+    """12 MB took more than 6 GB, since the path of each field begins with those around it."""
+    with pytest.raises(ImportRefused, match="has a name of 1,001 characters"):
+        read_ratings(json.dumps({"id": "i", "n" * (MAX_COLUMN_NAME + 1): inside}).encode(), "x.json")
+
+
+def test_a_long_name_around_items_is_shortened():
+    items = {"n" * 1000: {"a": [ITEM], "b": [ITEM]}}
+    with pytest.raises(ImportRefused, match=r"lists under n{40}\.a, n{40}\.b\."):
+        read_items(json.dumps(items).encode(), "x.json")
+
+
 def test_keys_of_a_single_object_may_be_texts():
     file = read_ratings(json.dumps({text * 600: {"anna": 4, "ben": 2} for text in ("Hi", "Ho")}).encode(), "x.json")
     assert sorted({len(rating.item) for rating in file.ratings}) == [1200]

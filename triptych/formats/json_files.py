@@ -26,6 +26,7 @@ from triptych.formats.values import NotFinite, NumberText, kind_of
 MAX_DEPTH = 16
 MAX_PARTS = 1_000_000
 MAX_BAD_LINES = 1_000
+SHOWN_OF_KEY = 40  # characters; a path repeats the key of an object for each of its fields
 OBJECT_EXAMPLE = '{"item_id": "1", "context": "…", "candidates": {"model-a": "…", "model-b": "…"}}'
 
 
@@ -153,10 +154,11 @@ def _only_list(value: JsonObject) -> tuple[str, list[Json]]:
     while open_objects:
         path, inside = open_objects.pop()
         for key, part in inside.items():
+            place = f"{path}{key:.{SHOWN_OF_KEY}}"
             if isinstance(part, dict):
-                open_objects.append((f"{path}{key}.", part))
+                open_objects.append((f"{place}.", part))
             elif isinstance(part, list) and part and all(isinstance(entry, dict) for entry in part):
-                lists.append((f"{path}{key}", part))
+                lists.append((place, part))
     if len(lists) == 1:
         return lists[0]
     places = f"lists under {', '.join(path for path, _ in lists[:5])}" if lists else "no list of items"

@@ -63,11 +63,11 @@ def read_source(data: bytes, filename: str, contents: Contents, options: ReadOpt
         refuse_other_content(data)
     source = READERS[ending](data, contents, options, findings)
     if len(source.records) > 1:  # the keys of a single object may be texts
-        _refuse_long_names(source.columns)
+        refuse_long_names(source.columns)
     return source
 
 
-def _refuse_long_names(columns: Sequence[str]) -> None:
+def refuse_long_names(columns: Sequence[str]) -> None:
     """Raise ImportRefused for the name of a column or field that would take long to read in each row."""
     for name in columns:
         if len(name) > MAX_COLUMN_NAME:

@@ -17,6 +17,7 @@ from pathlib import PurePosixPath
 from triptych.errors import ImportRefused
 from triptych.formats.layout import CONTEXT_NAMES, META_NAMES, TEXT_NAMES, simple
 from triptych.formats.model import CELLS_PER_LINE, MAX_COLUMNS, MAX_ROWS, Json, JsonObject, Record, Source
+from triptych.formats.readers import refuse_long_names
 
 MAX_CELLS = CELLS_PER_LINE * MAX_ROWS
 LINE, FOLDER, VALUE, LEVEL, POSITION = "line", "folder", "value", "level", "position"
@@ -68,6 +69,8 @@ def _all_rows(records: Sequence[Record], single: bool) -> tuple[list[tuple[int, 
 
 def _rows(value: Json, name: str, place: str, levels: dict[str, None], depth: int = 0) -> list[JsonObject]:
     """The rows of one value. name: path of its field; place: path of list positions; depth: number of outer keys."""
+    if isinstance(value, list | dict):  # each of its values has the name in its own
+        refuse_long_names([name])
     if not _is_nested(value, name):
         if isinstance(value, list) and simple(last_part(name)) not in TURNS:
             value = "\n\n".join(map(str, value))
