@@ -20,7 +20,7 @@ from triptych.errors import ImportRefused
 from triptych.formats import read_items
 from triptych.formats.ratings import argilla, controls, label_studio, potato, read_ratings
 from triptych.formats.ratings.controls import Fields, explains
-from triptych.formats.ratings.model import Gathering
+from triptych.formats.ratings.model import MAX_NAME, Gathering
 from triptych.formats.readers import MAX_COLUMN_NAME
 
 MANY = 500
@@ -80,6 +80,28 @@ def test_a_long_name_around_items_is_shortened():
 def test_keys_of_a_single_object_may_be_texts():
     file = read_ratings(json.dumps({text * 600: {"anna": 4, "ben": 2} for text in ("Hi", "Ho")}).encode(), "x.json")
     assert sorted({len(rating.item) for rating in file.ratings}) == [1200]
+
+
+LONG = "n" * (MAX_NAME + 1)
+LABELLED = {"user_id": "u", "instance_id_to_label_to_value": {"i": {"s": {"a": "true", "b": "true"}}}}
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        LABELLED | {"user_id": LONG},
+        LABELLED | {"instance_id_to_label_to_value": {LONG: {"s": {"a": "4"}}}},
+        LABELLED | {"instance_id_to_label_to_value": {"i": {LONG: {"a": "4", "b": "5"}}}},
+        {"id": "i", "fields": {"text": "Hi."}, "responses": {LONG: [{"user_id": "u", "value": "4"}]}},
+        {"id": "i", "fields": {"text": "Hi."}, "responses": {"q": [{"user_id": "u", "value": [{"start": 0}]}]}}
+        | {"metadata": {"item_id": LONG}},
+    ],
+    ids=["annotator", "item", "criterion", "question", "item of a span"],
+)
+def test_a_long_name_is_not_repeated_for_each_rating(record):
+    """Sentences about ratings name their annotator, item and criterion: 12 MB took minutes, or more than 6 GB."""
+    with pytest.raises(ImportRefused, match=r"Row 1: the name 'n{30}…' has 2,\d\d\d characters; at most 2,000"):
+        read_ratings(json.dumps(record).encode(), "x.json")
 
 
 def test_names_of_fields_in_parquet_count_in_each_row():

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Literal, TypedDict, Unpack, get_args
 
+from triptych.errors import ImportRefused
 from triptych.formats.model import Findings, ItemFile, Json, JsonObject, Problem, Source, TurnDraft
 from triptych.formats.values import NumberText, UnfitValueError, as_content, kind_of
 from triptych.rubric.answers import MarkUnit
@@ -19,6 +20,7 @@ UNKNOWN_SYSTEM = "unknown"
 MAX_RATINGS = 1_200_000  # in a file or zip
 NO_VALUE = "{n} empty rating(s) are left out: what was not answered has no row."
 YEARS = range(1900, 2200)  # of a time: days can be added to it, and each library can represent it
+MAX_NAME = 2_000  # characters of a name in a file, which sentences about its ratings repeat; a stored id may have fewer
 LONGEST_SECONDS = 1e9  # of work on an item; sums of larger numbers could overflow
 MAX_QUOTED = 100_000_000  # characters, as many as a zip may contain
 FREE_TEXT = "{n} free text(s) are kept as the explanation of the rating they name or belong to, or as a note."
@@ -39,6 +41,18 @@ class Unit:
     at: datetime | None = None
     seconds: float = 0
     part: str = ""
+
+    def __post_init__(self) -> None:
+        _refuse_long(self.row, self.item, self.system or "", self.annotator)
+
+
+def _refuse_long(row: int, *names: str) -> None:
+    """Raises ImportRefused for a name that would take long to read in each row."""
+    longest = max(names, key=len)
+    if len(longest) > MAX_NAME:
+        raise ImportRefused(
+            f"Row {row}: the name '{longest[:30]}…' has {len(longest):,} characters; at most {MAX_NAME:,} can be read."
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,6 +169,7 @@ class Gathering(FinishedRatings):
         self, unit: Unit, criterion: str, value: Json, missing: bool = False, **extras: Unpack[RatingExtras]
     ) -> None:
         """Adds a rating; an empty value is counted and left out, a list or object is an error."""
+        _refuse_long(unit.row, criterion)
         if value is None or (isinstance(value, str) and not value.strip()):
             if not missing:
                 self.findings.tally(NO_VALUE)
@@ -179,6 +194,7 @@ class Gathering(FinishedRatings):
         marked_by: Json = None,
     ) -> None:
         """Adds a highlight; offsets may be texts; null or negative ones mean that the quote is not in the text."""
+        _refuse_long(unit.row, str(label or ""))
         first, last = whole(start), whole(end)
         offsets = {"start": (start, first), "end": (end, last)}
         for name, (offset, number) in offsets.items():
@@ -207,6 +223,7 @@ class Gathering(FinishedRatings):
 
     def note(self, unit: Unit, name: str, value: Json) -> None:
         """Adds free text about a unit; blank texts are ignored."""
+        _refuse_long(unit.row, name)
         texts = value if isinstance(value, list) else [value]
         text = "\n".join(str(part) for part in texts if isinstance(part, str) and part.strip())
         if text:
