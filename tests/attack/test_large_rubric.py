@@ -44,6 +44,13 @@ def test_keys_merged_through_another_mapping_count_too():
         parse_rubric(f"{base}c: [{', '.join(['{<<: *b}'] * 50)}]\n")
 
 
+@pytest.mark.parametrize("repetition", ["*a", "{*a : 1}"], ids=["values", "keys"])
+def test_a_long_text_that_is_repeated_counts_each_time(repetition):
+    """150 KB took more than 6 GB: each `*a` becomes a text of its own."""
+    with pytest.raises(InvalidRubric, match="more than 2,000,000 characters, with what is repeated"):
+        parse_rubric(f'key: &a "{"x" * 100_000}"\nb: [{", ".join([repetition] * 20)}]\n')
+
+
 def test_a_few_merged_keys_are_read():
     scale = "{kind: likert, points: [{value: 1}, {value: 2}]}"
     criteria = f"- &a {{key: a, title: A, definition: d, scale: {scale}}}\n- {{<<: *a, key: b}}\n"

@@ -27,6 +27,7 @@ from ruamel.yaml.scalarstring import (
 
 MAX_DEPTH = 100
 MAX_PARTS = 200_000  # keys and values; a repetition (`*name`) counts each time; imported files come from strangers
+MAX_CHARACTERS = 2_000_000  # of all texts, where a repetition counts each time, too
 MERGE = "<<"
 MERGE_COST = 20  # counted for each merge, because the time to read many of them grows with the square of their number
 MAX_LINE = 100  # characters; longer texts that we write are folded
@@ -46,7 +47,7 @@ class InvalidYaml(ValueError):
 
 
 class TooManyParts(InvalidYaml):
-    """More keys and values than the reader accepts."""
+    """More keys and values, or more characters in them, than the reader accepts."""
 
 
 class TooDeep(InvalidYaml):
@@ -139,7 +140,7 @@ def read(text: str | bytes, max_parts: int = MAX_PARTS) -> Any:
 
 def plain(document: Any, max_parts: int = MAX_PARTS) -> Any:
     """A document as dicts, lists and plain values, without comments. Raises TooManyParts or TooDeep."""
-    left = max_parts
+    left, characters_left = max_parts, MAX_CHARACTERS
 
     def copied(node: Any) -> Any:
         nonlocal left
@@ -147,8 +148,15 @@ def plain(document: Any, max_parts: int = MAX_PARTS) -> Any:
         if left < 0:
             raise TooManyParts(f"more than {max_parts:,} keys and values")
         if isinstance(node, dict):
-            return {_value(key): copied(value) for key, value in node.items()}
-        return [copied(part) for part in node] if isinstance(node, list) else _value(node)
+            return {scalar(key): copied(value) for key, value in node.items()}
+        return [copied(part) for part in node] if isinstance(node, list) else scalar(node)
+
+    def scalar(node: Any) -> Any:
+        nonlocal characters_left
+        characters_left -= len(node) if isinstance(node, str) else 0
+        if characters_left < 0:
+            raise TooManyParts(f"more than {MAX_CHARACTERS:,} characters, with what is repeated")
+        return _value(node)
 
     try:
         return copied(document)

@@ -104,7 +104,7 @@ def _config(files: Mapping[str, bytes]) -> JsonObject:
         try:
             config = yaml_text.read(data, parts_left)
         except TooManyParts as error:
-            problem = f"The YAML files of the zip have more than {MAX_YAML_PARTS:,} keys and values."
+            problem = f"The YAML files of the zip have more than {MAX_YAML_PARTS:,} keys and values, or repeat texts."
             raise ImportRefused(problem) from error
         except (InvalidYaml, UnicodeError) as error:
             raise ImportRefused(f"{name} is not YAML: {error}") from error
