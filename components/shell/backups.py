@@ -11,8 +11,9 @@ from components.shell import state
 from components.shell.choices import certain, choose_for_act
 from components.shell.words import NONE, moment
 from triptych import clock, settings
-from triptych.operations.backup import Backup, Head, Restored, folder
+from triptych.operations.backup import Backup, Restored, folder
 from triptych.operations.backup_schedule import MAX_KEPT, Schedule, ScheduleState
+from triptych.privacy.backup_facts import Head
 from triptych.stats.numbers import counted
 from triptych.storage.models import Study
 from triptych.study.persons import Certainty, Who

@@ -17,6 +17,7 @@ from triptych.operations import backup as backups
 from triptych.operations import earlier_head as earlier
 from triptych.operations import move as moving
 from triptych.operations import verify as verifying
+from triptych.privacy.backup_facts import Head
 from triptych.stats.numbers import counted
 from triptych.storage import database, schema
 from triptych.storage.models import Study
@@ -79,11 +80,11 @@ def restore(file: str) -> Reply:
     return Reply(lines, {"restored": restored.name, **values, **damage})
 
 
-def _lines_of(heads: Sequence[backups.Head]) -> list[str]:
+def _lines_of(heads: Sequence[Head]) -> list[str]:
     return [f"{head.slug}: last event {head.number}, hash {head.hash}" for head in heads]
 
 
-def _values_of(heads: Sequence[backups.Head]) -> list[dict[str, str | int]]:
+def _values_of(heads: Sequence[Head]) -> list[dict[str, str | int]]:
     return [{"study": head.slug, "event": head.number, "hash": head.hash} for head in heads]
 
 

@@ -19,7 +19,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from stat import S_ISREG
 
-from pydantic import AwareDatetime, TypeAdapter
 from sqlalchemy import Engine, inspect, select, text
 from sqlalchemy.exc import DatabaseError, SQLAlchemyError
 from sqlmodel import Session
@@ -29,6 +28,8 @@ from triptych.errors import NotAllowed, NotFound, TriptychError, UnsafeDatabase
 from triptych.operations import verify
 from triptych.operations.lasting import Lasting, carry_over, lasting
 from triptych.people import roster
+from triptych.privacy import backup_facts
+from triptych.privacy.backup_facts import BackupFacts, Head, path_beside
 from triptych.storage import database, events, foreign_parts, host, private, schema, sqlite_files, working, writes
 from triptych.storage.events import EventKind
 from triptych.storage.models import Role, Study
@@ -52,24 +53,6 @@ PG_PASSWORD = "PGPASSWORD"  # noqa: S105 (a name)
 
 class BackupFailed(TriptychError):
     """No backup was made or restored; the message says why."""
-
-
-@dataclass(frozen=True)
-class Head:
-    """A study's last event in a backup."""
-
-    slug: str
-    number: int
-    hash: str
-
-
-@dataclass(frozen=True)
-class _Beside:
-    """The file next to a backup."""
-
-    made_at: AwareDatetime
-    sha256: str
-    studies: tuple[Head, ...]
 
 
 @dataclass(frozen=True)
@@ -115,9 +98,6 @@ class _Before:
     lasting: Lasting | None = field(default_factory=Lasting)
 
 
-BESIDE = TypeAdapter(_Beside)
-
-
 def folder() -> Path:
     """The private folder for backups, next to the database, or the folder that a link there names.
 
@@ -145,12 +125,11 @@ def make(engine: Engine, name: str = "triptych") -> Backup:
             part = private_folder / target.name
             heads = _dump(engine, part) if kind == "postgresql" else _copy(engine, part)
             _secure(part)
-            beside = _Beside(at, file_hash(part), heads)
-            _beside(target).write_bytes(BESIDE.dump_json(beside, indent=1))
+            backup_facts.write(target, BackupFacts(at, file_hash(part), heads))
             part.rename(target)  # a file with a backup's name is complete
     finally:
         if not target.exists():
-            _beside(target).unlink(missing_ok=True)
+            path_beside(target).unlink(missing_ok=True)
     return Backup(target, at, target.stat().st_size, heads)
 
 
@@ -172,7 +151,7 @@ def find(name: str) -> Backup:
 
 def delete(backup: Backup) -> None:
     """Delete a backup and the file next to it."""
-    for path in (backup.path, _beside(backup.path)):
+    for path in (backup.path, path_beside(backup.path)):
         path.unlink(missing_ok=True)
 
 
@@ -307,10 +286,6 @@ def file_hash(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _beside(path: Path) -> Path:
-    return path.with_name(f"{path.name}.json")
-
-
 def _read(path: Path) -> Backup | None:
     """None for what is no file, such as a link to nothing, or was deleted just now."""
     try:
@@ -321,7 +296,7 @@ def _read(path: Path) -> Backup | None:
         return None
     at, heads = datetime.fromtimestamp(stat.st_mtime, UTC), tuple[Head, ...]()
     with suppress(OSError, ValueError, OverflowError):  # the file next to it may hold anything
-        beside = _read_beside(path)
+        beside = backup_facts.read(path)
         at, heads = beside.made_at.astimezone(UTC), beside.studies
     return Backup(path, at, stat.st_size, heads)
 
@@ -332,17 +307,12 @@ def _was_changed(source: Path, copy: Path) -> bool:
     A write-ahead log next to the backup counts as a change, since SQLite applies it to the copy.
     """
     try:
-        beside = _read_beside(source)
+        beside = backup_facts.read(source)
         return beside.sha256 != file_hash(copy) or _is_filled(companion(copy, LOG))
     except FileNotFoundError:
         return False
     except (OSError, ValueError):
         return True
-
-
-def _read_beside(path: Path) -> _Beside:
-    """What the file next to a backup says. Others may have placed it. Raises OSError, ValueError."""
-    return BESIDE.validate_json(host.read_placed(_beside(path)))
 
 
 def _is_filled(path: Path) -> bool:

@@ -20,6 +20,7 @@ from sqlmodel import Session
 from triptych.errors import Conflict, NotFound
 from triptych.formats import zips
 from triptych.operations import sealed
+from triptych.privacy.backup_facts import path_beside
 from triptych.storage import foreign_parts, host, sqlite_files
 from triptych.storage.arrivals import arrivals
 from triptych.storage.models import Event, JsonObject, Study
@@ -88,7 +89,7 @@ def _in_file(path: Path) -> Iterator[EarlierHead]:
                     yield from _in_json(json.loads(zips.read(archive, name)))
     elif path.suffix in (".json", DUMP):
         is_dump = path.suffix == DUMP
-        data = host.read_placed(path.with_name(f"{path.name}.json")) if is_dump else _read(path)
+        data = host.read_placed(path_beside(path)) if is_dump else _read(path)
         yield from _in_json(json.loads(data))
     else:
         with path.open(encoding="utf-8") as file:

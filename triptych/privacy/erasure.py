@@ -16,7 +16,6 @@ from glob import escape
 from pathlib import Path
 from zipfile import BadZipFile
 
-from pydantic import AwareDatetime, TypeAdapter
 from sqlalchemy import Engine, delete, func, select
 from sqlmodel import Session
 
@@ -25,8 +24,9 @@ from triptych.errors import Conflict, NotAllowed
 from triptych.formats import zips
 from triptych.formats.zips import DAMAGED
 from triptych.people import roster
-from triptych.privacy import scrub, withdrawal
-from triptych.storage import arrivals, database, events, foreign_parts, host, sqlite_files, traces, wiping, working
+from triptych.privacy import backup_facts, scrub, withdrawal
+from triptych.privacy.backup_facts import BackupFacts
+from triptych.storage import arrivals, database, events, foreign_parts, sqlite_files, traces, wiping, working
 from triptych.storage.arrivals import StudyArrival
 from triptych.storage.events import DEPARTURES, EventKind
 from triptych.storage.models import (
@@ -120,29 +120,6 @@ class Copy:
     sha256: str | None = None
 
 
-@dataclass(frozen=True)
-class _BackupHead:
-    """A study's last event in a backup."""
-
-    slug: str
-    number: int
-
-
-@dataclass(frozen=True)
-class _BackupFacts:
-    """What is read of the file next to a backup."""
-
-    made_at: AwareDatetime
-    studies: tuple[_BackupHead, ...] = ()
-
-    def precedes(self, slug: str, event: Event) -> bool:
-        """Whether it does not have a study's event: an event's time is earlier than its commit, its number is exact."""
-        return self.made_at < event.at or any(head.slug == slug and head.number < event.number for head in self.studies)
-
-
-BACKUP = TypeAdapter(_BackupFacts)
-
-
 def copies(session: Session, study: Study, who: Who) -> list[Copy]:
     """Backups, capsules, reports and archives that contain somebody who withdrew or was erased, newest first.
 
@@ -201,19 +178,24 @@ def _files_holding(home: Path, slug: str, left: Mapping[str, Event], here: _Peop
     copied = (path for path in files if path.is_file() and identity(path) not in own)
     for path in sorted(path for path in copied if _is_database(path) or _is_unreadable(path) or _is_archive(path)):
         backup = _backup(path)
-        before = [pseudonym for pseudonym, event in left.items() if backup.precedes(slug, event)]
+        before = [pseudonym for pseudonym, event in left.items() if _precedes(backup, slug, event)]
         holds = tuple(_held(path, left, before, here))
         if holds:
             yield Copy(path.name, backup.made_at, holds, str(path), path=path)
 
 
-def _backup(path: Path) -> _BackupFacts:
+def _precedes(backup: BackupFacts, slug: str, event: Event) -> bool:
+    """Whether it does not have a study's event: an event's time is earlier than its commit, its number is exact."""
+    return backup.made_at < event.at or any(head.slug == slug and head.number < event.number for head in backup.studies)
+
+
+def _backup(path: Path) -> BackupFacts:
     """When the file was last written; for a backup, when it was begun, since it shows the state of that moment."""
     made_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
     with suppress(OSError, ValueError, OverflowError):  # the file next to it may hold anything
-        beside = BACKUP.validate_json(host.read_placed(path.with_name(f"{path.name}.json")))
+        beside = backup_facts.read(path)
         return replace(beside, made_at=min(made_at, beside.made_at.astimezone(UTC)))
-    return _BackupFacts(made_at)
+    return BackupFacts(made_at)
 
 
 def _held(path: Path, left: Mapping[str, Event], before: Sequence[str], here: _PeopleHere) -> Iterable[str]:

@@ -1,0 +1,47 @@
+"""The small file next to a backup: when the backup was begun, and the last event of each study in it.
+
+It shows what the backup contains, whom it may still hold after they left, and whether a log was truncated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import AwareDatetime, TypeAdapter
+
+from triptych.storage import host
+
+
+@dataclass(frozen=True)
+class Head:
+    """A study's last event in a backup."""
+
+    slug: str
+    number: int
+    hash: str
+
+
+@dataclass(frozen=True)
+class BackupFacts:
+    """What the file says. sha256: of the backup, empty if it is unknown."""
+
+    made_at: AwareDatetime
+    sha256: str = ""
+    studies: tuple[Head, ...] = ()
+
+
+FACTS = TypeAdapter(BackupFacts)
+
+
+def path_beside(backup: Path) -> Path:
+    return backup.with_name(f"{backup.name}.json")
+
+
+def write(backup: Path, facts: BackupFacts) -> None:
+    path_beside(backup).write_bytes(FACTS.dump_json(facts, indent=1))
+
+
+def read(backup: Path) -> BackupFacts:
+    """Others may have placed the file, with anything in it. Raises OSError, ValueError."""
+    return FACTS.validate_json(host.read_placed(path_beside(backup)))
