@@ -33,6 +33,7 @@ from triptych.storage.models import (
     HIDDEN,
     RATED,
     SEEN,
+    SUBMITTED_ONCE,
     WORK,
     Assignment,
     AssignmentState,
@@ -51,7 +52,6 @@ from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of
 
-EDITED = 2  # versions beyond this one
 NOT_YOURS = message("This item is not yours, or no longer there.")
 
 
@@ -296,7 +296,7 @@ def _has_edited() -> ColumnElement[bool]:
     """Whether the person ever submitted anything of the study again; asked of few rows, since each submission asks."""
     other = aliased(Assignment)
     own = (other.person_id == Assignment.person_id) & (other.study_id == Assignment.study_id)
-    return select(other.id).where(own, other.version > EDITED).correlate(Assignment).exists()
+    return select(other.id).where(own, other.version > SUBMITTED_ONCE).correlate(Assignment).exists()
 
 
 def asked_by(session: Session, login_secret: str | None, token: str, *, to_change: bool = False) -> tuple[Who, Study]:

@@ -11,6 +11,7 @@ from sqlmodel import Session
 from triptych.annotate import checks, entry_test
 from triptych.annotate.reservations import own_assignments, seen_items
 from triptych.storage.models import (
+    LAST_VERSION,
     SEEN,
     WORK,
     Assignment,
@@ -75,7 +76,7 @@ def _item_limit(study: Study, has_plan: bool, own_planned: int, retired: int) ->
 def _counts() -> Select[int, float | None, bool, int, int, int, int]:
     is_done = has_value(Assignment.purpose, *WORK) & has_value(Assignment.state, *SEEN)
     # a check that was answered again keeps the time of its first answer
-    is_last = (Submission.assignment_id == Assignment.id) & (Submission.version == Assignment.version - 1)
+    is_last = (Submission.assignment_id == Assignment.id) & (Submission.version == LAST_VERSION)
     counted = func.count(), func.avg(func.coalesce(Submission.active_seconds, Assignment.active_seconds))
     query = select(*counted, *_planned(), _checks(Purpose.attention), _checks(Purpose.gold)).select_from(Assignment)
     return query.outerjoin(Submission, is_last).where(own_assignments(), is_done)

@@ -43,6 +43,7 @@ from triptych.results.frame.upkeep import late_work, leads_of
 from triptych.storage import arrivals, events
 from triptych.storage.answers import ANSWER, Answer, Columns, select_answers
 from triptych.storage.models import (
+    LAST_VERSION,
     SEEN,
     Assignment,
     Candidate,
@@ -276,7 +277,7 @@ def _annotations(late: frozenset[int]) -> Select[int, *tuple[object, ...]]:
             first_item.external_id.label("repeat_of"),
             GIVEN_STATE.label("state"),
             Assignment.reason,
-            (Assignment.version - 1).label("version"),
+            LAST_VERSION.label("version"),
             Assignment.submitted_at,
             Assignment.active_seconds,
             Assignment.text_view,

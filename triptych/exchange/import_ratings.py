@@ -33,6 +33,7 @@ from triptych.rubric.files import parse_rubric
 from triptych.storage import events
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
+    SUBMITTED_ONCE,
     Access,
     Assignment,
     AssignmentState,
@@ -64,7 +65,6 @@ ASKED_FOR_SCORES = (
 )
 ITEMS_ONLY = "{names}: these are items without ratings. Create a new study from them, or add the file with the ratings."
 MAX_NAMED = 500  # items listed in one query
-VERSION = 2  # version of an annotation that was submitted once
 PREFIXES: dict[str, str] = {Kind.human: "A", Kind.judge: "J", Kind.simulated: "S"}
 Slots = dict[int, list[dict[str, object]]]  # assignment → its rows
 ORIGINS: dict[str, Origin] = {Kind.human: Origin.imported, Kind.judge: Origin.judge, Kind.simulated: Origin.simulated}
@@ -286,7 +286,7 @@ class WorkWriter:
             "active_seconds": work.seconds,
             "note": "\n".join(work.notes) or None,
             "draft_seq": 0,
-            "version": VERSION,
+            "version": SUBMITTED_ONCE,
             "design_hash": self.study.design_hash,
         }
 
@@ -377,4 +377,4 @@ def _logged(row: _Row) -> JsonObject:
         words = mark.label, mark.comment, mark.quote if mark.start is None else None, mark.unit
         highlights.append(LoggedHighlight(row.positions[mark.system], mark.turn, mark.start, mark.end, *words))
     parts = {"ratings": tuple(ratings), "highlights": tuple(highlights)}
-    return LoggedAnnotation(state=AssignmentState.submitted, version=VERSION - 1, **parts).to_json()
+    return LoggedAnnotation(state=AssignmentState.submitted, version=1, **parts).to_json()

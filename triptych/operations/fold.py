@@ -132,7 +132,7 @@ class _Fold:
     def _answer(self, work: FoldedWork, new: JsonObject) -> None:
         facts = {column: new[name] for name, column in FACTS.items() if name in new}
         if "version" in new:
-            facts["version"] = new["version"] + 1
+            facts["version"] = new["version"] + 1  # of the next submission
         if not self.tells_all:  # older versions do not log all that an answer changes: the rest becomes unknown
             for column in {*FACTS.values(), "version"} & work.row.keys():
                 del work.row[column]

@@ -512,7 +512,11 @@ class Reference(Numbered, table=True):
 
 
 class Assignment(Numbered, table=True):
-    """One item given to one annotator. The browser knows it by its token only."""
+    """One item given to one annotator. The browser knows it by its token only.
+
+    version: that of its next submission, which each message must name; `LAST_VERSION` is that of the last one. A change
+    outside the browser raises it, too, so that messages on their way are refused.
+    """
 
     __table_args__ = (
         one_of("state", AssignmentState),
@@ -561,6 +565,10 @@ class Assignment(Numbered, table=True):
     version: int = 1
     design_hash: str | None = None
     workbook_id: int | None = Field(default=None, foreign_key="workbook.id")
+
+
+LAST_VERSION = Assignment.version - 1
+SUBMITTED_ONCE = 2  # version of an assignment with one submission
 
 
 class Slot(Base, table=True):

@@ -16,6 +16,7 @@ from triptych.results.frame.loading import select_work
 from triptych.rubric.answers import count_words
 from triptych.storage.answers import ANSWER, Answer, Columns, select_answers
 from triptych.storage.models import (
+    LAST_VERSION,
     RATED,
     Assignment,
     AssignmentState,
@@ -59,7 +60,7 @@ def _rows(
         work.purpose,
         work.repeat_of,
         int(work.state == AssignmentState.surplus),
-        work.version - 1,
+        work.version,
         work.submitted_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
         round(work.active_seconds, 1),
         int(work.excluded_at is not None),
@@ -107,7 +108,7 @@ def _work_of(study: Study) -> Select[*tuple[object, ...]]:
         Assignment.purpose,
         original.c.external_id.label("repeat_of"),
         Assignment.state,
-        Assignment.version,
+        LAST_VERSION.label("version"),
         Assignment.submitted_at,
         Assignment.active_seconds,
         Membership.excluded_at,
