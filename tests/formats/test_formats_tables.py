@@ -106,6 +106,27 @@ def test_columns_of_no_known_name_are_guessed_from_their_values() -> None:
     assert file.samples["topic"] == "place · time"
 
 
+def test_numbered_lists_are_responses_but_single_words_are_not() -> None:
+    """A note alone said that a system was left out, or that a topic was taken for one."""
+    file = read(
+        "id,question,birch-7b,oak-1,topic\n"
+        "1,Sauce?,1. Buy it. 2. Open it.,Cook tomatoes.,sauce\n"
+        "2,Rice?,Wash it first.,100 g for each person.,rice\n"
+    )
+    assert file.ok
+    assert file.systems == ("birch-7b", "oak-1")
+    assert file.roles["topic"] == "ignore"
+
+
+def test_the_reference_of_a_check_is_never_guessed_a_response() -> None:
+    file = read(
+        "id,question,birch,oak,purpose,reference\n"
+        "1,How long?,5 minutes.,Two hours long.,gold,fluency A = 5 (short)\n"
+        "2,How hot?,100 degrees.,Not very hot.,gold,fluency B = 1 (wrong)\n"
+    )
+    assert [file.roles[name] for name in ("oak", "purpose", "reference")] == ["ignore", "field", "field"]
+
+
 def test_unknown_names_make_a_header_but_prose_does_not() -> None:
     assert read("foo,bar\n1,Hello\n2,Hi\n").roles == {"foo": "ignore", "bar": "ignore"}
     for first in ("Where is it?,Over there.", "1,2", "same,same"):

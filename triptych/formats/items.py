@@ -38,6 +38,7 @@ NO_ITEM_COLUMN = (
 GUESSED = "The columns {names} were guessed from their values: check the role of each."
 SAMPLES, SAMPLE_CHARACTERS = 3, 40
 
+BARE_WORD = re.compile(r"[\w-]*")
 VALUE_ALONE = re.compile(r"true|false|[-+]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:e[-+]?\d+)?", re.IGNORECASE)
 VALUES_ALONE = (
     "{n} candidate(s) are only a number, or true or false; they are shown as written. Are these the right columns?"
@@ -104,9 +105,9 @@ def _systems_by_column(source: Source, layout: Layout, findings: Findings) -> di
     """Columns of texts without a known name, next to an id and a context: each has the responses of one system."""
     taken = {layout.item_id, layout.context}
     others = [c for c in source.columns if c not in taken and c not in layout.meta and not is_known(c)]
-    columns = [column for column in others if _holds_texts(source, column)] if None not in taken else []
+    columns = [column for column in others if _holds_texts(source, column) and not _holds_labels(source, column)]
     has_sentences = any(" " in plain(record.get(column) or "") for record in source.records for column in columns)
-    if not 2 <= len(columns) <= MAX_CANDIDATES or not has_sentences:
+    if None in taken or not 2 <= len(columns) <= MAX_CANDIDATES or not has_sentences:
         return {}
     findings.note(f"Responses were taken from the columns {', '.join(columns)}, one for each system.")
     return {column: column for column in columns}
@@ -118,7 +119,7 @@ def _guess(source: Source, layout: Layout, findings: Findings) -> dict[str, str]
     The id is the first column of single words that are all different. Nothing is guessed from fewer than three columns
     of texts.
     """
-    free = [column for column in source.columns if not is_known(column)]
+    free = [column for column in source.columns if column not in layout.meta and not is_known(column)]
     values = {column: [plain(record.get(column) or "").strip() for record in source.records] for column in free}
     texts = [
         c for c in free if _holds_texts(source, c) and 2 * sum(" " in value for value in values[c]) > len(values[c])
@@ -144,9 +145,14 @@ def _samples(source: Source, column: str) -> str:
 
 
 def _holds_texts(source: Source, column: str) -> bool:
-    """Whether most cells contain a distinct text that is not a number."""
+    """Whether most cells contain a distinct text, and at most half begin with a digit, as numbers and dates do."""
     texts = {plain(record.get(column) or "").strip() for record in source.records}
-    return 2 * len(texts) > len(source.records) and not any(text[:1].isdigit() for text in texts)
+    return 2 * len(texts) > len(source.records) and 2 * sum(text[:1].isdigit() for text in texts) <= len(texts)
+
+
+def _holds_labels(source: Source, column: str) -> bool:
+    """Whether every cell is a bare word, such as a topic or an id."""
+    return all(BARE_WORD.fullmatch(plain(record.get(column) or "").strip()) for record in source.records)
 
 
 def _grouped(reading: Reading) -> Iterable[list[Record]]:
