@@ -64,9 +64,11 @@ def test_a_form_of_too_many_parts_is_refused(value):
         rewritten(EMPTY_RUBRIC, {"criteria": value})
 
 
-def test_a_form_that_is_nested_too_deeply_is_refused():
+@pytest.mark.parametrize("depth", [110, 400, 900])
+def test_a_form_that_is_nested_too_deeply_is_refused(depth):
+    """Some hundred levels were read, and ended the writing of the YAML in an unexpected error."""
     value: dict[str, Any] = {}
-    for _ in range(900):
+    for _ in range(depth):
         value = {"a": value}
     with pytest.raises(InvalidRubric, match="nested too deeply"):
         rewritten(EMPTY_RUBRIC, value)

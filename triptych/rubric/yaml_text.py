@@ -142,14 +142,16 @@ def plain(document: Any, max_parts: int = MAX_PARTS) -> Any:
     """A document as dicts, lists and plain values, without comments. Raises TooManyParts or TooDeep."""
     left, characters_left = max_parts, MAX_CHARACTERS
 
-    def copied(node: Any) -> Any:
+    def copied(node: Any, depth: int) -> Any:
         nonlocal left
         left -= 1
         if left < 0:
             raise TooManyParts(f"more than {max_parts:,} keys and values")
+        if depth > MAX_DEPTH:
+            raise TooDeep("nested too deeply")
         if isinstance(node, dict):
-            return {scalar(key): copied(value) for key, value in node.items()}
-        return [copied(part) for part in node] if isinstance(node, list) else scalar(node)
+            return {scalar(key): copied(value, depth + 1) for key, value in node.items()}
+        return [copied(part, depth + 1) for part in node] if isinstance(node, list) else scalar(node)
 
     def scalar(node: Any) -> Any:
         nonlocal characters_left
@@ -158,10 +160,7 @@ def plain(document: Any, max_parts: int = MAX_PARTS) -> Any:
             raise TooManyParts(f"more than {MAX_CHARACTERS:,} characters, with what is repeated")
         return _value(node)
 
-    try:
-        return copied(document)
-    except RecursionError as error:
-        raise TooDeep("nested too deeply") from error
+    return copied(document, 1)
 
 
 def parts_of(data: object) -> int:
