@@ -28,7 +28,8 @@ def thread(own: OwnThread, study: Study, who: Who, open_item: Callable[[], None]
         title = _("Item {number}: you answered", number=own.number)
     with st.expander(title, expanded=waits, icon=":material/chat:", key=f"thread-{slug}-{own.number}"):
         for comment in own.thread.comments:
-            st.caption(f"{_('Lead') if comment.from_lead else _('You')} · {moment(comment.at)}")
+            author = _("Lead") if comment.from_lead else _("You")
+            st.caption(f"{author} · {moment(comment.at)}")
             st.text(comment.text)
         with st.container(horizontal=True, vertical_alignment="center"):
             shows = st.toggle(_("Show the item and your ratings"), key=f"show-{slug}-{own.number}")
@@ -57,7 +58,8 @@ def _item(own: OwnThread) -> None:
             st.text(extra.text)
     _ratings(given.get("", []))
     for candidate in own.item.candidates:
-        st.markdown(f"**{plain(_('Response {letter}', letter=candidate.letter))}**")
+        title = _("Response {letter}", letter=candidate.letter)
+        st.markdown(f"**{plain(title)}**")
         _text(candidate)
         _ratings(given.get(candidate.letter, []))
 

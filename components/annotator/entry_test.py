@@ -23,7 +23,7 @@ def prepare(sheet: Sheet, on_start: Callable[[], None]) -> None:
     tries = ngettext("You have one attempt.", "You have {count} attempts.", sheet.test.attempts)
     with column(plain(sheet.title), f"{tasks} {pass_mark} {tries}", READING):
         if sheet.last:
-            st.warning(f"{_reached(sheet.last)} {_('You may try again.')}")
+            st.warning(" ".join((_reached(sheet.last), _("You may try again."))))
             explained(sheet.last)
         sections(sheet.study_page)
         if sheet.study_page:
