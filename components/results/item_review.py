@@ -340,8 +340,8 @@ def _decide(
     question: FinalQuestion, final: FinalValue | None, mark: PointedRating | None, name: str
 ) -> float | str | None:
     """The annotators' answers to one question, and its final value; None while it is empty."""
-    given = " · ".join(_given_value(question, value, mark) for value in question.values)
-    st.markdown(f"{plain(question.about)}: {given or 'no rating'}")
+    given = " · ".join(_given_value(question, value, mark) for value in question.values) or "no rating"
+    st.markdown(f"{plain(question.about)}: {given}")
     place = question.code, question.criterion.key
     before = final.values.get(place) if final and not final.waiting else question.majority
     # the browser receives the key, in which a system code would reveal the systems of all items

@@ -13,6 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from typing import Any, cast
+from weakref import WeakValueDictionary
 
 import pytest
 from helpers.asgi import sent
@@ -157,6 +158,7 @@ def test_messages_of_a_login_wait_together_no_longer(monkeypatch, declared):
     """Each waited for the one before it: of four tabs, the last was answered after twenty seconds."""
     ended = threading.Event()
     monkeypatch.setattr(work, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(work, "_turns", WeakValueDictionary())  # a lock belongs to the loop of one test
     monkeypatch.setattr(work, "login_secret", lambda cookie: cookie)
     monkeypatch.setattr(work, "_sender_and_limit", lambda login, _: (login, work.MAX_BODY))
     hold = partial(work.command, lambda *_: Response("done" if ended.wait(20) else "late"))

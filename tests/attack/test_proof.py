@@ -561,7 +561,10 @@ def test_a_value_of_postgresql_that_nothing_reads_is_named(
 
     assert main.main(["data", "verify"]) == 1
 
-    assert f"{table} 1: {column} cannot be read." in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    # Python reads deeper JSON from 3.12 on; then the value is compared
+    is_compared = column == "meta" and f"{table} 1 (item-1): {column} is not what the log says." in printed
+    assert f"{table} 1: {column} cannot be read." in printed or is_compared
 
 
 @pytest.mark.parametrize(
