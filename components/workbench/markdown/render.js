@@ -12,6 +12,8 @@ import { parse } from "./parse.js";
 
 const MAX_DEPTH = 60; // of nested blocks or marks that are drawn
 const MAX_FORMULA = 2_000; // characters
+// commands that define others: a short formula could repeat a long text hundreds of times, and take the browser minutes
+const DEFINES = /\\(?:[gex]?def|let|futurelet|(?:re)?newcommand|providecommand)(?![a-zA-Z])/;
 const MAX_ADDRESS = 60; // characters of an address that are shown
 // in a text of one line: characters that may be markup
 const MARKED = /[*_`~[\]\\&<$\0\r\n\t\ufeff]|^ | $|^(?:[#>+=-]|\d{1,9}[.)])/;
@@ -255,7 +257,7 @@ export class MarkdownDrawing extends TextDrawing {
     const [start, end] = this.range(node);
     const box = h("span", { class: display ? "md-math md-display" : "md-math" });
     try {
-      if (!katex || tex.length > MAX_FORMULA) throw new RangeError("not to be drawn");
+      if (!katex || tex.length > MAX_FORMULA || DEFINES.test(tex)) throw new RangeError("not to be drawn");
       katex.render(tex, box, { ...FORMULAS, displayMode: display });
       box.firstElementChild?.setAttribute("title", tex);
       this.unit(parent, box, start, end);

@@ -69,6 +69,7 @@ export const HOSTILE = {
   codeInfo: "```\" onmouseover=\"window.hit=1\n<script>window.hit=1</script>\n```",
   mathLink: "$\\href{javascript:window.hit=1}{x}$ $\\includegraphics{/hit.png}$ $\\htmlStyle{background:url(/hit.png)}{x}$ $\\url{/hit}$",
   mathBomb: "$\\def\\a{\\a\\a}\\a$ and $" + repeat("{", 900) + "x" + repeat("}", 900) + "$ and $\\rule{9999em}{9999em}$",
+  mathCopies: ["def\\a", "newcommand\\a"].map((define) => `$\\${define}{${repeat("x", 100)}}${repeat("\\a", 290)}$`).join("\n\n"),
   brackets: repeat("[", 10000),
   bracketPairs: repeat("[", 5000) + "a" + repeat("]", 5000),
   linkNest: repeat("[a](", 10000),
