@@ -119,6 +119,19 @@ def test_a_person_has_so_many_open_sockets_at_a_time(twice_signed_in, tmp_path, 
         assert handshake(server.url, {**origin, **cookie(world.cookies[1])}).status == 101
 
 
+def test_accounts_at_an_address_have_so_many_open_sockets(tmp_path, forked):
+    """A stranger who joined an open study fifty times used up the files that the server may open."""
+    world = build_world(tmp_path, items=5, annotators=2)
+    settings = {"TRIPTYCH_BUDGETS": "address_sockets=3"}
+    with running_app(tmp_path, settings, start=forked) as server, ExitStack() as sockets:
+        first, second, lead = ({"Origin": server.url, **cookie(each)} for each in (*world.cookies, world.lead))
+        for opener in (first, first, second):
+            sockets.enter_context(open_socket(server.url, opener))
+
+        assert is_refused_until_later(handshake(server.url, second))
+        assert handshake(server.url, lead).status == 101
+
+
 def test_handshakes_of_all_logins_of_a_person_count_together(twice_signed_in, tmp_path, forked):
     """Each login had a budget of its own, also one that had ended."""
     world, again = twice_signed_in

@@ -270,7 +270,8 @@ class Gate:
         cookie = _cookie(scope, arrival)
         login = login_secret(cookie)
         person, is_lead = await _person(cookie) if login else (None, False)
-        key = person or budgets.key_of(None, _address(scope))
+        address = budgets.key_of(None, _address(scope))
+        key = person or address
         _take("handshakes", key)
         receive = messages.judged(receive, partial(_is_lead, cookie))
         login = login if person else None
@@ -279,7 +280,9 @@ class Gate:
             long_ones["take"]()
         if login and person:
             pace = [partial(_wait_for, budgets.spending("account_messages"), person)]
-            with self._one_more("account_sockets", person), self.texts.counted(receive, person) as receive:
+            # in an open study, all accounts at an address may be one stranger's
+            others = nullcontext() if is_lead else self._one_more("address_sockets", f"accounts at {address}")
+            with others, self._one_more("account_sockets", person), self.texts.counted(receive, person) as receive:
                 return await self.of_logins.serve(self.app, login, scope, OpenSocket(_paced(receive, pace), send))
         own = Spending(budgets.all_budgets()["anonymous_socket_messages"])
         pace = [partial(_wait_for, own, ""), partial(_wait_for, budgets.spending("anonymous_messages"), key)]
