@@ -17,7 +17,6 @@ from triptych.languages.language import _, message
 from triptych.people import panels
 from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study.persons import Who
-from triptych.web import budgets
 
 # the first is the start page
 PAGES_OF_ANNOTATORS = [
@@ -112,7 +111,7 @@ try:
         who = state.identify()
     finally:
         watch_line()
-    with budgets.few_at_once(who.person_id) if who else nullcontext():
+    with state.turn_of(who) if who else nullcontext():
         show(who)
 except DatabaseUnavailable as error:
     state.say(str(error), "warning")

@@ -7,8 +7,8 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from math import inf
@@ -29,7 +29,7 @@ from triptych.storage import database
 from triptych.storage.models import Person, Role, Study
 from triptych.study import lifecycle
 from triptych.study.persons import Certainty, Who
-from triptych.web.budgets import later
+from triptych.web import budgets
 from triptych.web.session import browser_in, cookie_in, identity_in, wait_to_sign_in, web_engine, who_holds
 
 LANGUAGE, CHOSEN_LANGUAGE = "language", "chosen language"
@@ -98,6 +98,22 @@ def session_cookie() -> str | None:
 def identity() -> str:
     """The identity with which the visitor came by single sign-on; empty without one."""
     return identity_in(st.context.headers)
+
+
+@contextmanager
+def turn_of(who: Who) -> Iterator[None]:
+    """A run of a page for this person, which waits while a few others of theirs are under way, and, unless they lead,
+    of all accounts at their address: in an open study these may be one stranger's.
+    """
+    own = budgets.few_at_once("account_runs", budgets.key_of_person(who.person_id))
+    all_here = budgets.few_at_once("address_runs", budgets.key_of(None, _address()))
+    with own, nullcontext() if who.role == Role.lead else all_here:
+        yield
+
+
+def _address() -> str:
+    """The visitor's address."""
+    return st.context.ip_address or THIS_COMPUTER
 
 
 def _is_https() -> bool:
@@ -412,9 +428,9 @@ def sign_in_by(identify: Callable[[], Person | tuple[Person, str]], study: str =
 
 def _unless_too_often(command: Callable[[], T]) -> T | None:
     """The command's result; None after a refusal or too many tries, which become messages."""
-    wait = wait_to_sign_in(session_cookie(), st.context.ip_address or THIS_COMPUTER)
+    wait = wait_to_sign_in(session_cookie(), _address())
     if wait:
-        _say_later("error", later(wait))
+        _say_later("error", budgets.later(wait))
         return None
     try:
         return command()

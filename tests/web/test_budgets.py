@@ -62,13 +62,13 @@ def test_an_upload_counts_although_sessions_were_invented_meanwhile(monkeypatch)
 def test_few_runs_of_one_person_are_under_way():
     under_way, go_on = threading.Semaphore(0), threading.Event()
 
-    def run(person: int) -> None:
-        with budgets.few_at_once(person):
+    def run(person: str) -> None:
+        with budgets.few_at_once("account_runs", person):
             under_way.release()
             go_on.wait()
 
     with ThreadPoolExecutor(8) as threads:
-        runs = [threads.submit(run, 1) for _ in range(6)] + [threads.submit(run, 2)]
+        runs = [threads.submit(run, "first") for _ in range(6)] + [threads.submit(run, "second")]
         started = [under_way.acquire(timeout=20) for _ in range(4)]  # three of the first person, one of the second
         another = under_way.acquire(timeout=0.2)
         go_on.set()

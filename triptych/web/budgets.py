@@ -51,6 +51,7 @@ USUAL = {
     "address_sockets": Budget(2000, 0),
     "account_messages": Budget(200, 20),
     "account_runs": Budget(3, 0),
+    "address_runs": Budget(6, 0),
     "requests": Budget(300, 30),
     "body_bytes": Budget(200 * MB, 2 * MB),
     "held_bytes": Budget(400 * MB, 0),
@@ -154,15 +155,16 @@ def seconds(wait: float) -> int:
     return max(int(-(-wait // 1)), 1)
 
 
-_runs: WeakValueDictionary[int, threading.Semaphore] = WeakValueDictionary()
+_runs: WeakValueDictionary[str, threading.Semaphore] = WeakValueDictionary()
 _counting_runs = threading.Lock()
 
 
 @contextmanager
-def few_at_once(person_id: int) -> Iterator[None]:
-    """A run of a page for this person; it waits while a few others are under way, so that many tabs stall nobody."""
+def few_at_once(budget: str, key: str) -> Iterator[None]:
+    """A run of a page; it waits while a few others of this key are under way, so that many tabs stall nobody."""
     with _counting_runs:
-        runs = _runs.setdefault(person_id, threading.Semaphore(max(1, int(all_budgets()["account_runs"].at_once))))
+        few = threading.Semaphore(max(1, int(all_budgets()[budget].at_once)))
+        runs = _runs.setdefault(f"{budget} {key}", few)
     with runs:
         yield
 
