@@ -51,7 +51,7 @@ USUAL = {
     "address_sockets": Budget(2000, 0),
     "account_messages": Budget(200, 20),
     "account_runs": Budget(3, 0),
-    "address_runs": Budget(6, 0),
+    "address_runs": Budget(2, 0),
     "requests": Budget(300, 30),
     "body_bytes": Budget(200 * MB, 2 * MB),
     "held_bytes": Budget(400 * MB, 0),
