@@ -177,12 +177,15 @@ def test_messages_of_a_login_wait_together_no_longer(monkeypatch, declared):
 
 
 @pytest.mark.parametrize("declared", [2, work.USUAL_BODY + 1])
-def test_a_login_holds_one_of_the_threads_that_all_share(monkeypatch, declared):
-    """Two hundred drafts of 250 KB, within their budgets, kept others from saving for ten seconds."""
+@pytest.mark.parametrize("many", [["first"] * 10, [f"account {n}" for n in range(10)]], ids=["login", "address"])
+def test_a_login_or_address_holds_few_of_the_threads(monkeypatch, many, declared):
+    """Two hundred drafts of 250 KB, within their budgets, kept others from saving for ten seconds; and so did the
+    accounts that a stranger had made in an open study.
+    """
     begun, ended = threading.Event(), threading.Event()
 
     def wait_for_the_end(login, _=None):
-        if login == "first":
+        if login != "second":
             begun.set()
             ended.wait(20)
         return Response("done")
@@ -194,16 +197,17 @@ def test_a_login_holds_one_of_the_threads_that_all_share(monkeypatch, declared):
     async def ask_as(login: str) -> tuple[int, bytes]:
         cookie = b"cookie", f"{COOKIE}={login}".encode()
         length = b"content-length", str(declared).encode()
-        return await sent(app, "POST", "/", [(HEADER.encode(), HEADER_VALUE.encode()), cookie, length], b"{}")
+        headers = [(HEADER.encode(), HEADER_VALUE.encode()), cookie, length]
+        return await sent(app, "POST", "/", headers, b"{}", address=f"192.0.2.{1 + (login == 'second')}")
 
     async def ask_after_many() -> tuple[int, bytes]:
-        many = [asyncio.create_task(ask_as("first")) for _ in range(10)]
+        others = [asyncio.create_task(ask_as(login)) for login in many]
         await asyncio.to_thread(begun.wait, 20)
         try:
             return await asyncio.wait_for(ask_as("second"), 3)
         finally:
             ended.set()
-            await asyncio.gather(*many)
+            await asyncio.gather(*others)
 
     assert asyncio.run(ask_after_many()) == (200, b"done")
 

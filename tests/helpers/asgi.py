@@ -8,9 +8,15 @@ from starlette.applications import Starlette
 
 
 async def sent(
-    app: Starlette, method: str, path: str, headers: list[tuple[bytes, bytes]], body: bytes = b""
+    app: Starlette,
+    method: str,
+    path: str,
+    headers: list[tuple[bytes, bytes]],
+    body: bytes = b"",
+    *,
+    address: str = "127.0.0.1",
 ) -> tuple[int, bytes]:
-    """(status, body) of the app's answer."""
+    """(status, body) of the app's answer to a visitor with this address."""
     status = 0
     pieces: list[bytes] = []
     asked_before: list[bool] = []
@@ -27,5 +33,6 @@ async def sent(
         pieces.append(message.get("body", b""))
 
     scope = {"type": "http", "method": method, "path": path, "root_path": "", "query_string": b"", "headers": headers}
+    scope["client"] = (address, 0)
     await app(scope, receive, send)
     return status, b"".join(pieces)

@@ -53,6 +53,7 @@ USUAL = {
     "account_runs": Budget(3, 0),
     "address_runs": Budget(2, 0),
     "requests": Budget(300, 30),
+    "address_requests": Budget(2, 0),
     "body_bytes": Budget(200 * MB, 2 * MB),
     "held_bytes": Budget(400 * MB, 0),
     "personal_data": Budget(120, 1),

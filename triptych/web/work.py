@@ -55,6 +55,7 @@ BYTES_PER_CHARACTER = 4 * len(LETTERS)
 # and they wait for the row (`python -m bench two-processes`)
 _threads = ThreadPoolExecutor(4, thread_name_prefix="desk")
 _turns: WeakValueDictionary[str | int, asyncio.Lock] = WeakValueDictionary()
+_of_addresses: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 MAX_ENDED = 10_000
 _ended: OrderedDict[str, None] = OrderedDict()  # the logins whose last message was refused as one of nobody signed in
 
@@ -80,9 +81,10 @@ async def command(
     sender = "" if secret in _ended else secret  # those that ended share one budget and one turn
     key = budgets.key_of(sender, "")
     wait, limit, turn = budgets.spending("requests").take(key), USUAL_BODY, turn_of(sender)
+    few = few_of(request)
     end = time.monotonic() + ANSWER_SECONDS
     if declared > SMALL_BODY and not wait:
-        async with _until(end), turn:
+        async with _until(end), turn, few:
             key, limit = await in_thread(threads or _threads, _sender_and_limit, secret, declared)
         if not limit:
             _note(secret, ended=True)
@@ -96,7 +98,8 @@ async def command(
     before = time.monotonic()
     body, began = await request.body(), time.monotonic()
     async with _until(end + began - before), turn:
-        response, is_again = await in_thread(threads or _threads, _parsed, answer, secret, body)
+        async with few:
+            response, is_again = await in_thread(threads or _threads, _parsed, answer, secret, body)
         _note(secret, ended=response.status_code == 401)
         if is_again:
             # answering a check again is faster, as its first answer counts; without this pause, the timing would
@@ -111,6 +114,15 @@ def turn_of(asker: str | int) -> asyncio.Lock:
     So nobody holds the threads that all share. asker: a login's secret or a lead's id.
     """
     return _turns.setdefault(asker, asyncio.Lock())
+
+
+def few_of(request: Request) -> asyncio.Semaphore:
+    """The places for messages from this address: in an open study, all accounts there may be one stranger's, who would
+    hold all threads.
+    """
+    address = budgets.key_of(None, request.client.host if request.client else "")
+    few = asyncio.Semaphore(max(1, int(budgets.all_budgets()["address_requests"].at_once)))
+    return _of_addresses.setdefault(address, few)
 
 
 def _note(secret: str, *, ended: bool) -> None:
