@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from dataclasses import replace
 
 import pytest
+from helpers.present import present
 from helpers.ratings import submit
 from helpers.studies import add_person
 from starlette.applications import Starlette
@@ -102,6 +104,20 @@ def test_a_person_holds_few_files_of_their_own_data(led, engine, monkeypatch):
     monkeypatch.setenv("TRIPTYCH_BUDGETS", "downloads=2 all_downloads=1")
 
     assert alongside((app, "/my-data.json"), 2, [0, 1]) == [429, 200, 200]
+
+
+def test_annotators_at_an_address_hold_few_files(led, engine, monkeypatch):
+    """In an open study they may be one stranger: ten accounts held the forty threads that open everybody's pages."""
+    app, _ = led
+    app.router.routes.extend(personal.PERSONAL_ROUTES)
+    monkeypatch.setattr(personal, "web_engine", lambda: engine)
+    signed_in = export.current_login
+    monkeypatch.setattr(
+        personal, "current_login", lambda request: replace(present(signed_in(request)), role=Role.annotator)
+    )
+    monkeypatch.setenv("TRIPTYCH_BUDGETS", "downloads=2")
+
+    assert alongside((app, "/my-data.json"), 2, [0, 1]) == [429, 429, 200]
 
 
 @pytest.mark.parametrize(

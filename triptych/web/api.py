@@ -35,7 +35,7 @@ from triptych.storage.database import reading, wait_for_others, writing
 from triptych.storage.models import StoredAnswer
 from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.web import budgets
-from triptych.web.session import web_engine
+from triptych.web.session import key_of_address, web_engine
 from triptych.web.work import in_thread, refused, turn_of, unread
 
 MAX_KEY_CHARACTERS = 200
@@ -74,14 +74,13 @@ def proof_in(request: Request) -> Proof | None:
 
 async def answer(call: Call, request: Request) -> Response:
     """The response to one call."""
-    address = request.client.host if request.client else ""
     try:
         proof = proof_in(request)
         if proof is None:
             raise SignedOut(NO_TOKEN)
     except SignedOut as error:
         # counted for the address alone, so that guessing does not use up the budget of a token's owner
-        wait = budgets.spending("requests").take(budgets.key_of(None, address))
+        wait = budgets.spending("requests").take(key_of_address(request))
         return _too_much(wait) if wait else _refusal(error)
     length = int(request.headers.get("content-length") or 0)
     wait = budgets.spending("requests").take(proof.account)

@@ -41,8 +41,8 @@ Blocks = Callable[[Session, Study], Iterator[bytes]]
 WORKBOOK_NUMBER = re.compile("[0-9]{1,9}")
 AGAIN_SECONDS = 5.0
 NOBODY = message("Sign in first, and open this file from a page of the app.")
-ALL = ("all_downloads", 0)
-_under_way: Counter[tuple[str, int]] = Counter()  # number of downloads by budget and person
+ALL = ("all_downloads", "")
+_under_way: Counter[tuple[str, str]] = Counter()  # number of downloads by budget and holder
 
 
 class Download(StreamingResponse):
@@ -59,9 +59,10 @@ class Download(StreamingResponse):
         content: Callable[[], bytes] | Generator[bytes, None, None],
         kind: str,
         headers: Mapping[str, str],
+        holder: str = "",
     ) -> None:
         super().__init__(iter(()), media_type=kind, headers={**NO_STORE, **headers})
-        self.own = ("downloads", who.person_id)
+        self.own = ("downloads", holder or budgets.key_of_person(who.person_id))
         self.counts = [self.own]
         if isinstance(content, Generator):
             self.counts.append(ALL)

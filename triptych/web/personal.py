@@ -23,7 +23,7 @@ from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.web import budgets
 from triptych.web.export import NO_STORE, NOBODY, Download, refusal
-from triptych.web.session import current_login, identity_in, web_engine
+from triptych.web.session import current_login, identity_in, key_of_address, web_engine
 
 FORMS = {
     "json": ("application/json", personal_data.as_json),
@@ -85,7 +85,9 @@ def _answer(find: FindData, request: Request) -> Response:
             return write(read(session))
 
     headers = {"Content-Disposition": f'attachment; filename="{pseudonym}.{form}"'}
-    return Download(who, build, media_type, headers)
+    # in an open study, all annotators at an address may be one stranger
+    holder = key_of_address(request) if who.role == Role.annotator else ""
+    return Download(who, build, media_type, headers, holder)
 
 
 PERSONAL_ROUTES = [

@@ -151,6 +151,11 @@ def current_login(request: Request) -> Who | None:
     return who_holds(cookie_in(request.cookies, is_https(request)))
 
 
+def key_of_address(request: Request) -> str:
+    """The key under which budgets count everybody at the visitor's address, as determined by the gate."""
+    return budgets.key_of(None, request.client.host if request.client else "")
+
+
 def is_https(request: Request) -> bool:
     """Whether the browser used https, as determined by the gate."""
     return request.scope.get("scheme") == "https"

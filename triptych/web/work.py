@@ -40,7 +40,7 @@ from triptych.storage.models import Study
 from triptych.storage.unavailable import BUSY, DatabaseBusy, DatabaseUnavailable
 from triptych.study.persons import Who
 from triptych.web import budgets
-from triptych.web.session import cookie_in, is_https, is_our_own, login_secret, web_engine
+from triptych.web.session import cookie_in, is_https, is_our_own, key_of_address, login_secret, web_engine
 
 ANSWER_SECONDS = 9.5
 AGAIN_SECONDS = 0.1
@@ -120,9 +120,8 @@ def few_of(request: Request) -> asyncio.Semaphore:
     """The places for messages from this address: in an open study, all accounts there may be one stranger's, who would
     hold all threads.
     """
-    address = budgets.key_of(None, request.client.host if request.client else "")
     few = asyncio.Semaphore(max(1, int(budgets.all_budgets()["address_requests"].at_once)))
-    return _of_addresses.setdefault(address, few)
+    return _of_addresses.setdefault(key_of_address(request), few)
 
 
 def _note(secret: str, *, ended: bool) -> None:
