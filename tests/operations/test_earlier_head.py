@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from helpers.reported import Reported
@@ -13,7 +14,7 @@ from triptych.cli import main as program
 from triptych.errors import NotFound
 from triptych.exchange import exports
 from triptych.formats.writers.model import ExportOptions
-from triptych.operations import backup, earlier_head
+from triptych.operations import backup, earlier_head, sealed
 from triptych.operations import capsule as capsules
 from triptych.people import accounts
 from triptych.reports.build import Report
@@ -44,6 +45,21 @@ def cut(engine, study: Study) -> None:
         session.execute(update(Study).values(event_number=last - 1, event_hash=before))
     with reading(engine) as session:
         assert events.first_broken(session, study.id) is None
+
+
+@pytest.mark.parametrize("base", ["snapshot.json", "codebook.json"])
+def test_a_zip_of_many_lists_is_not_read(tmp_path, monkeypatch, base):
+    """Two hundred of 20 MB each are a zip of 4 MB, and took more than 6 GB."""
+    monkeypatch.setattr(sealed, "LARGEST_BYTES", 150)
+    path = tmp_path / "report.zip"
+    for copies in (1, 2):
+        with ZipFile(path, "w") as archive:
+            for number in range(copies):
+                archive.writestr(f"r{number}/{base}", json.dumps({"number": 1, "hash": "a" * 64}))
+        if copies == 1:
+            assert len(earlier_head.read(str(path))) == 1
+    with pytest.raises(NotFound, match="cannot be read"):
+        earlier_head.read(str(path))
 
 
 def test_a_file_of_very_many_last_events_is_refused(tmp_path, monkeypatch):

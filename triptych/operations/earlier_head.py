@@ -84,9 +84,8 @@ def _in_file(path: Path) -> Iterator[EarlierHead]:
     elif path.suffix == ".zip":
         with zips.opened(path) as archive:
             _refuse_changed(path, archive)
-            for name in dict.fromkeys(archive.namelist()):
-                if name.rpartition("/")[2] in NAMING and archive.getinfo(name).file_size <= sealed.LARGEST_BYTES:
-                    yield from _in_json(json.loads(zips.read(archive, name)))
+            for _, content in sealed.contents_of(archive, NAMING):
+                yield from _in_json(content)
     elif path.suffix in (".json", DUMP):
         is_dump = path.suffix == DUMP
         data = host.read_placed(path_beside(path)) if is_dump else _read(path)

@@ -9,7 +9,7 @@ import hashlib
 import io
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache, partial
 from zipfile import BadZipFile, ZipFile
 
@@ -22,7 +22,7 @@ from triptych.storage.models import Event, JsonObject, Snapshot, Study
 # the files of a zip that list hashes, and the key of the list in each
 LISTS = {"snapshot.json": "files", "manifest.json": "sha256"}
 SNAPSHOT = "snapshot.json"
-LARGEST_BYTES = 20_000_000  # of a file with a list of hashes
+LARGEST_BYTES = 20_000_000  # of all files with lists of hashes, or with last events
 MAX_INFLATED = 2**32  # bytes of all files; the database of a capsule may have 2 GB
 UNREADABLE = (
     *(BadZipFile, OSError, ValueError, LookupError, AttributeError, TypeError),
@@ -40,18 +40,19 @@ def changed_files(archive: ZipFile) -> list[str]:
     hash_in = cache(partial(_hash_in, archive))  # several lists may name the same file
     times = Counter(map(str.casefold, archive.namelist()))  # some disks have one file for names that differ in case
     changed = [name.rpartition("/")[2] for name in archive.namelist() if times[name.casefold()] > 1][:1]
-    for name in dict.fromkeys(archive.namelist()):
+    for name, content in contents_of(archive, LISTS):
         folder, slash, base = name.rpartition("/")
-        for listed, sha256 in _listed_by(archive, name).get(LISTS[base], {}).items() if base in LISTS else ():
+        for listed, sha256 in content.get(LISTS[base], {}).items():
             changed += [] if hash_in(f"{folder}{slash}{listed}") == sha256 else [listed]
     return changed
 
 
-def _listed_by(archive: ZipFile, name: str) -> JsonObject:
-    if archive.getinfo(name).file_size > LARGEST_BYTES:
-        raise ValueError(name)
-    content: JsonObject = json.loads(zips.read(archive, name))
-    return content
+def contents_of(archive: ZipFile, bases: Collection[str]) -> Iterator[tuple[str, JsonObject]]:
+    """Name and JSON of each member with one of these names, in any folder. Raises one of UNREADABLE."""
+    names = [name for name in dict.fromkeys(archive.namelist()) if name.rpartition("/")[2] in bases]
+    if sum(archive.getinfo(name).file_size for name in names) > LARGEST_BYTES:  # a small zip may hold thousands
+        raise ValueError(f"files such as {names[0]} are too large")
+    yield from ((name, json.loads(zips.read(archive, name))) for name in names)
 
 
 def _hash_in(archive: ZipFile, name: str) -> str | None:
