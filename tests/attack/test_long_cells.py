@@ -18,9 +18,9 @@ from triptych.exchange.import_ratings import proposed
 from triptych.formats import read_items
 from triptych.formats.model import LONGEST_MESSAGE
 from triptych.formats.ratings import read_files
-from triptych.formats.workbook.columns import value_in
+from triptych.formats.workbook.columns import explanation_in, value_in
 from triptych.people import invitations
-from triptych.rubric.scales import Likert, Point
+from triptych.rubric.scales import Ask, Likert, Point
 from triptych.storage.database import writing
 from triptych.study import check_items, plans
 from triptych.study.lint.candidates import grouped_ids
@@ -64,6 +64,13 @@ def test_a_long_answer_in_a_workbook_is_read_at_once():
         for _ in range(5):
             with pytest.raises(InvalidAnnotation):
                 value_in(Likert(kind="likert", points=points), MARKS, "ABC")
+
+
+def test_a_long_list_of_reasons_in_a_workbook_is_read_at_once():
+    ask = Ask(reasons=[{"key": "rude", "text": "It is rude", "tag": "rude"}])
+    with quick(), pytest.raises(InvalidAnnotation, match="is not among the reasons") as refusal:
+        explanation_in(ask, "a;" * 30 * LONG, "")
+    assert len(str(refusal.value)) < 2000
 
 
 def test_a_long_name_of_a_criterion_is_read_at_once():

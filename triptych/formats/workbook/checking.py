@@ -185,7 +185,7 @@ class _Checker:
         if self.book.consent and plain(self.filled.consent) != plain(self.book.consent):
             self.say("error", None, place, OTHER_CONSENT, f"{FRESH} Or let its annotator agree in the browser.")
         elif self.book.consent and folded(self.filled.agreed) != folded(_(AGREED)):
-            fault = f"The answer is {self.filled.agreed!r}." if self.filled.agreed else "This is not answered."
+            fault = f"The answer is {_start(self.filled.agreed)!r}." if self.filled.agreed else "This is not answered."
             self.say("error", None, place, fault, f"{_(AGREED)}. Without it nothing may be stored.")
 
     def _check_texts(self, item: WorkbookItem, number: int) -> None:

@@ -32,6 +32,7 @@ AGREED, REFUSED = message("I agree"), message("I do not agree")
 NONE_OF_THEM = message("none of them")
 LISTED_STEPS = 11
 JOINED_REASONS = 3
+MAX_REASONS = 100  # in a cell that are looked at
 LONGEST_CHOICE = 1000  # characters of an answer that are compared; normalising takes quadratic time
 POINT = re.compile(r"([+-]?\d+(?:[.,]\d+)?)(?:\s*[-:=]\s*|\s+)(.*\D.*)")
 DASHES_AND_QUOTES = str.maketrans({"–": "-", "—": "-", "−": "-", "‐": "-", "’": "'", "‘": "'", "“": '"', "”": '"'})
@@ -249,11 +250,12 @@ def explanation_in(ask: Ask, reasons: str, words: str) -> dict[str, object]:
     keys = {folded(reason.key): reason.key for reason in ask.reasons}
     keys |= {folded(reason.text): reason.key for reason in ask.reasons}
     listed = {folded(entry): several for entry, several in _joined(ask).items()}
-    parts = listed.get(folded(reasons)) or re.split(r"[;\n]", reasons)
+    # what follows the last is one strange part: a cell may have megabytes
+    parts = listed.get(folded(reasons)) or re.split(r"[;\n]", reasons, maxsplit=MAX_REASONS)
     strange = [part.strip() for part in parts if part.strip() and folded(part) not in keys]
     if strange:
         offered = "; ".join(reason.text for reason in ask.reasons)
         raise InvalidAnnotation(
-            f"{'; '.join(strange)!r} is not among the reasons for this answer: {offered or 'none'}."
+            f"{'; '.join(strange)[:LONGEST_CHOICE]!r} is not among the reasons for this answer: {offered or 'none'}."
         )
     return {"reasons": [keys[folded(part)] for part in parts if part.strip()], "text": words}
