@@ -73,9 +73,9 @@ def test_a_long_list_of_reasons_in_a_workbook_is_read_at_once():
     assert len(str(refusal.value)) < 2000
 
 
-def test_a_long_name_of_a_criterion_is_read_at_once():
+def test_a_long_name_of_a_criterion_is_refused_at_once():
     rows = "".join(f"1,s,p,{number}{MARKS},1\n" for number in range(20))
-    with quick():
+    with quick(), pytest.raises(ImportRefused, match="at most 2,000 can be read"):
         proposed(read_files(f"item_id,system,annotator,criterion,value\n{rows}".encode(), "ratings.csv"))
 
 
