@@ -325,9 +325,10 @@ def test_verify_names_a_foreign_key_that_is_switched_off(postgres_engine, make_s
         "passed BOOLEAN NOT NULL ON CONFLICT REPLACE DEFAULT 1",
         "passed BOOLEAN COLLATE NOCASE",
         "passed BOOLEAN CHECK (passed)",
+        "passed BOOLEAN\N{NO-BREAK SPACE}",
         "",
     ],
-    ids=["replaced", "compared in another way", "refused", "left out"],
+    ids=["replaced", "compared in another way", "refused", "of another type", "left out"],
 )
 def test_verify_names_a_table_whose_definition_changes_rows(sqlite_engine, study, rule):
     """Everybody who began an entry test had passed it, and the log said so."""

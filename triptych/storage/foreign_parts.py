@@ -129,6 +129,7 @@ def _plain(part: str) -> str:
 
 _SCHEMA = "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name"
 _FRAGMENT_ENDS = re.compile("[(),]")
+_BLANKS = re.compile("[ \t\n\f\r]+")  # as SQLite reads them: to it, a no-break space is a letter of a name or type
 LONGEST_STATEMENT = 10_000  # characters that define a table
 
 
@@ -198,7 +199,9 @@ def _fragments(schema: Iterable[Any]) -> _Fragments:
     Parts are the pieces of the SQL definition between brackets and commas.
     """
     return Counter(
-        (kind, name, " ".join(fragment.split())) for kind, name, sql in schema for fragment in _FRAGMENT_ENDS.split(sql)
+        (kind, name, _BLANKS.sub(" ", fragment).strip(" "))
+        for kind, name, sql in schema
+        for fragment in _FRAGMENT_ENDS.split(sql)
     )
 
 
