@@ -244,6 +244,8 @@ FUNCTION = "CREATE FUNCTION public.f(integer) RETURNS boolean LANGUAGE sql IMMUT
             "CREATE OPERATOR public.~~ (FUNCTION = never, LEFTARG = varchar, RIGHTARG = text)",
             "operator '~~(character varying,text)'",
         ),
+        ("CREATE UNIQUE INDEX once ON public.rating (criterion_id) WHERE number = 5", "index 'once'"),
+        ("CREATE INDEX never ON public.rating ((1 / (number - 5)))", "index 'never'"),
     ],
 )
 def test_verify_names_what_changes_or_hides_rows_of_postgres(postgres_engine, make_study, edit, part):
@@ -343,6 +345,17 @@ def test_verify_names_a_table_whose_definition_changes_rows(sqlite_engine, study
     assert differences(sqlite_engine, study) == ""
 
 
+def test_verify_names_an_index_that_refuses_rows(sqlite_engine, study):
+    """Annotators could give the best mark once, and then picked another one."""
+    with sqlite_engine.connect() as connection:
+        connection.exec_driver_sql("CREATE UNIQUE INDEX once ON rating (criterion_id) WHERE number = 5")
+        lines = foreign_parts.in_database(connection)
+        connection.rollback()
+
+    assert lines == ["The database has the index 'once' in a form which this program never creates."]
+    assert differences(sqlite_engine, study) == ""
+
+
 def test_verify_names_a_search_path_that_replaces_the_catalogs(postgres_engine, make_study):
     """It hides triggers from every query for them."""
     with writing(postgres_engine) as session:
@@ -359,8 +372,9 @@ def test_verify_accepts_what_others_have_next_to_the_tables(postgres_engine, mak
     """Monitoring and evaluation add views and functions, which change no row that the app reads or writes."""
     with writing(postgres_engine) as session:
         study, *_ = make_study(session)
+    parts = f"{FUNCTION}; CREATE VIEW high AS SELECT * FROM rating WHERE f(id); CREATE INDEX marks ON rating (number)"
 
-    with rolled_back(postgres_engine, f"{FUNCTION}; CREATE VIEW high AS SELECT * FROM rating WHERE f(id)") as session:
+    with rolled_back(postgres_engine, parts) as session:
         assert verify.verify(session, session.get_one(Study, study.id)).holds
 
 

@@ -38,6 +38,11 @@ UNION SELECT 'child table', child.relname FROM pg_inherits JOIN ours ON inhparen
     JOIN pg_class AS child ON child.oid = inhrelid
 UNION SELECT CASE relkind WHEN 'p' THEN 'partitioned table' WHEN 'f' THEN 'foreign table' ELSE 'view' END, relname
     FROM ours WHERE relkind <> 'r'
+-- an index that refuses rows: to annotators, an answer that cannot be stored
+UNION SELECT 'index', refusing.relname FROM ours JOIN pg_index ON indrelid = ours.oid
+    JOIN pg_class AS refusing ON refusing.oid = indexrelid
+    WHERE (indisunique OR indexprs IS NOT NULL) AND indexrelid NOT IN (SELECT conindid FROM pg_constraint)
+        AND concat_ws(' ', ours.relname, refusing.relname) <> ALL(CAST(:unique_indexes AS text[]))
 -- used by our columns, constraints, defaults and indexes
 UNION SELECT type, identity FROM ours
     JOIN pg_depend AS part ON (part.classid, part.objid) = (ours.tableoid, ours.oid)
@@ -71,24 +76,27 @@ UNION ALL SELECT relname, CASE WHEN contype = 'c' AND rule !~ '[a-z0-9_"][(]' TH
 _SEQUENCE = re.compile(r"nextval\('[^']+'::regclass\)")
 OUR_TABLES = {("table", name) for name in (*Base.metadata.tables, VERSION.name)}
 _TABLES = {"tables": [name for _, name in OUR_TABLES]}
+_INDEXES = [index for table in Base.metadata.tables.values() for index in table.indexes]
+_UNIQUE = {"unique_indexes": [f"{index.table.name} {index.name}" for index in _INDEXES if index.unique]}
 _QUERIES = {
     # with writable_schema a type can be in capitals
     "sqlite": text("SELECT type, name FROM sqlite_master WHERE type NOT IN ('table', 'index') ORDER BY name"),
-    "postgresql": text(_OURS + _IN_POSTGRES).bindparams(**_TABLES),
+    "postgresql": text(_OURS + _IN_POSTGRES).bindparams(**_TABLES, **_UNIQUE),
 }
 
 
 def in_database(connection: Connection) -> list[str]:
     """A sentence about each trigger, view, rule and the like: they change or hide rows, and this program creates none.
 
-    Also about each table of ours in a form that is not ours. On PostgreSQL those that affect our tables or queries;
+    Also about each table or index in a form that is not ours. On PostgreSQL those that affect our tables or queries;
     others may have views of their own there.
     """
     parts = connection.execute(_QUERIES[connection.dialect.name])
     found = [f"The database has the {kind} {name!r}, which this program never creates." for kind, name in parts]
     if connection.dialect.name == "sqlite":
-        tables = _differing(_fragments(connection.exec_driver_sql(_SCHEMA)), HEAD)
-        found += _sentences(part for part in tables if part in OUR_TABLES)
+        differing = _differing(_fragments(connection.exec_driver_sql(_SCHEMA)), HEAD)
+        # an index may refuse rows
+        found += _sentences(part for part in differing if part in OUR_TABLES or part[0] == "index")
     else:
         theirs, ours = _forms(connection), _forms_of_models()
         found += _sentences({part[:2] for part in (theirs - ours) + (ours - theirs)})
