@@ -66,7 +66,7 @@ def test_a_long_answer_in_a_workbook_is_read_at_once():
                 value_in(Likert(kind="likert", points=points), MARKS, "ABC")
 
 
-def test_a_long_list_of_reasons_in_a_workbook_is_read_at_once():
+def test_a_long_list_of_reasons_is_read_at_once():
     ask = Ask(reasons=[{"key": "rude", "text": "It is rude", "tag": "rude"}])
     with quick(), pytest.raises(InvalidAnnotation, match="is not among the reasons") as refusal:
         explanation_in(ask, "a;" * 30 * LONG, "")
