@@ -76,8 +76,8 @@ UNION ALL SELECT relname, CASE WHEN contype = 'c' AND rule !~ '[a-z0-9_"][(]' TH
 _SEQUENCE = re.compile(r"nextval\('[^']+'::regclass\)")
 OUR_TABLES = {("table", name) for name in (*Base.metadata.tables, VERSION.name)}
 _TABLES = {"tables": [name for _, name in OUR_TABLES]}
-_INDEXES = [index for table in Base.metadata.tables.values() for index in table.indexes]
-_UNIQUE = {"unique_indexes": [f"{index.table.name} {index.name}" for index in _INDEXES if index.unique]}
+_INDEXES = [(table, index) for table in Base.metadata.tables.values() for index in table.indexes]
+_UNIQUE = {"unique_indexes": [f"{table.name} {index.name}" for table, index in _INDEXES if index.unique]}
 _QUERIES = {
     # with writable_schema a type can be in capitals
     "sqlite": text("SELECT type, name FROM sqlite_master WHERE type NOT IN ('table', 'index') ORDER BY name"),
