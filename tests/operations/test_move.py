@@ -84,7 +84,7 @@ def test_the_new_database_continues_the_numbering(sqlite_engine, postgres_engine
 
     with writing(postgres_engine) as session:
         study = session.scalars(select(Study).where(Study.slug == filled[0])).one()
-        person = session.get_one(Person, session.scalars(select(Assignment.person_id)).first())
+        person = session.get_one(Person, session.scalars(select(Assignment.person_id).order_by(Assignment.id)).first())
         last = session.execute(select(func.max(Rating.id))).scalar_one()
         who = Who(person_id=person.id, pseudonym=person.pseudonym, role=person.role, name=person.name, login_id=0)
         annotate_with_everything(session, study, who)
