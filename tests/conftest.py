@@ -191,8 +191,10 @@ def module_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 
 
 @pytest.fixture(scope="session")
-def empty_databases(postgres: str, postgres_admin: Connection) -> EmptyDatabases:
-    return EmptyDatabases(postgres, postgres_admin)
+def empty_databases(postgres: str, postgres_admin: Connection) -> Iterator[EmptyDatabases]:
+    databases = EmptyDatabases(postgres, postgres_admin)
+    yield databases
+    databases.close()
 
 
 @pytest.fixture

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
-from sqlalchemy import Connection, create_engine, text
-from sqlalchemy.exc import ProgrammingError
+import psycopg
+from sqlalchemy import Connection, make_url, text
 
 # different after each CREATE, ALTER and DROP of a table or what belongs to it, and after a change of its version
 SCHEMA = """
@@ -21,48 +22,62 @@ SELECT md5(string_agg(row, ' ' ORDER BY row)) FROM (
     UNION ALL SELECT version_num FROM alembic_version
 ) AS rows
 """
-TABLES = "SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'alembic_version'"
 END_OTHERS = """
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
 """
-COUNT_FROM_ONE = """
-SELECT setval(oid, 1, false) FROM pg_class WHERE relkind = 'S' AND relnamespace = 'public'::regnamespace
+# replica: rows are deleted in any order
+EMPTY = """
+DO $$
+DECLARE
+    name text;
+BEGIN
+    SET LOCAL session_replication_role = replica;
+    FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'alembic_version' LOOP
+        EXECUTE format('DELETE FROM %I', name);
+    END LOOP;
+    PERFORM setval(oid, 1, false) FROM pg_class WHERE relkind = 'S' AND relnamespace = 'public'::regnamespace;
+END $$
 """
 
 
 class EmptyDatabases:
-    """Copies of the database `ready` of a server; admin: a connection to it that may make them."""
+    """Copies of the database `ready` of a server; admin: a connection to it that may make them.
+
+    One connection empties a database each time: a new one reads all about its tables first, which costs more than a
+    test.
+    """
 
     def __init__(self, server: str, admin: Connection) -> None:
         self.server, self.admin = server, admin
-        self.url = self.schema = ""
+        self.url = ""
+        self.schema: Any = None
+        self.connection: psycopg.Connection | None = None
 
     def next(self) -> str:
         """The URL of an empty database: the last one without its rows, unless a test changed its schema."""
-        if not self.url or not self._emptied():
+        if not self._emptied():
+            self.close()
             name = f"t{uuid.uuid4().hex}"
             self.admin.execute(text(f"CREATE DATABASE {name} TEMPLATE ready"))
-            self.url, self.schema = f"{self.server}/{name}", ""
-            self._emptied()
+            self.url = f"{self.server}/{name}"
+            plain = make_url(self.url).set(drivername="postgresql").render_as_string(hide_password=False)
+            self.connection = psycopg.connect(plain, autocommit=True)
+            self.schema = self.connection.execute(SCHEMA).fetchone()
         return self.url
 
     def _emptied(self) -> bool:
         """Whether the schema is as it was at first; then all rows are deleted."""
-        engine = create_engine(self.url)
-        try:
-            with engine.begin() as connection:
-                run = connection.execute
-                run(text(END_OTHERS))
-                schema = run(text(SCHEMA)).scalar_one()
-                self.schema = self.schema or schema
-                if schema != self.schema:
-                    return False
-                run(text("SET session_replication_role = replica"))  # deletes in any order
-                for table in run(text(TABLES)).scalars().all():
-                    run(text(f"DELETE FROM {table}"))
-                run(text(COUNT_FROM_ONE))
-                return True
-        except ProgrammingError:  # no version
+        if self.connection is None:
             return False
-        finally:
-            engine.dispose()
+        try:
+            self.connection.execute(END_OTHERS)
+            if self.connection.execute(SCHEMA).fetchone() != self.schema:
+                return False
+            self.connection.execute(EMPTY)
+        except psycopg.Error:  # a test deleted the table of the version, or ended this connection
+            return False
+        return True
+
+    def close(self) -> None:
+        if self.connection is not None:
+            self.connection.close()
