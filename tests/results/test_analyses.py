@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import cache
 from itertools import combinations, product
 from typing import Any
 
@@ -29,7 +30,7 @@ from triptych.results import texts
 from triptych.results.annotators import speeds_of
 from triptych.results.criterion import criterion_ratings
 from triptych.results.disagreement import disagreement
-from triptych.results.frame.model import Counted
+from triptych.results.frame.model import Counted, Frame
 from triptych.results.frame.table import ratings_table
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.study_analysis import lengths, spans
@@ -98,32 +99,39 @@ UNMATCHED = [
 ]
 TWICE = rated(*[1, 2, 3, 4, 5, 6] * 4)
 DEGENERATE = {
-    "empty": make_frame(likert_rubric(2), []),
-    "one rating": make_frame(likert_rubric(), rated(3)),
-    "one annotator": crossed(items=12, annotators=1),
-    "one item": crossed(items=1, annotators=6),
-    "all equal": make_frame(likert_rubric(), rated(*[4] * 60, annotators=5)),
-    "all missing": make_frame(likert_rubric(), MISSING),
-    "one system": crossed(items=8, annotators=6, systems=1),
-    "unmatched systems": make_frame(likert_rubric(), UNMATCHED),
-    "no place known": make_frame(likert_rubric(), [dict(row, position=-1) for row in TWICE]),
-    "one moment": make_frame(
+    "empty": lambda: make_frame(likert_rubric(2), []),
+    "one rating": lambda: make_frame(likert_rubric(), rated(3)),
+    "one annotator": lambda: crossed(items=12, annotators=1),
+    "one item": lambda: crossed(items=1, annotators=6),
+    "all equal": lambda: make_frame(likert_rubric(), rated(*[4] * 60, annotators=5)),
+    "all missing": lambda: make_frame(likert_rubric(), MISSING),
+    "one system": lambda: crossed(items=8, annotators=6, systems=1),
+    "unmatched systems": lambda: make_frame(likert_rubric(), UNMATCHED),
+    "no place known": lambda: make_frame(likert_rubric(), [dict(row, position=-1) for row in TWICE]),
+    "one moment": lambda: make_frame(
         likert_rubric(), [dict(row, submitted_at=datetime(2026, 1, 1, tzinfo=UTC)) for row in TWICE]
     ),
-    "options": make_frame(
+    "options": lambda: make_frame(
         SMALL_RUBRIC, [dict(row, value=np.nan, option="accept", criterion="verdict") for row in TWICE]
     ),
-    "options marked missing": make_frame(
+    "options marked missing": lambda: make_frame(
         SMALL_RUBRIC,
         [dict(row, value=np.nan, option="unsure", missing=True, criterion="verdict") for row in TWICE],
     ),
-    "best": make_frame(BEST_RUBRIC, [dict(row, value=float(row["value"] > 3), criterion="winner") for row in TWICE]),
+    "best": lambda: make_frame(
+        BEST_RUBRIC, [dict(row, value=float(row["value"] > 3), criterion="winner") for row in TWICE]
+    ),
 }
+
+
+@cache
+def degenerate(name: str) -> Frame:
+    return DEGENERATE[name]()
 
 
 @pytest.mark.parametrize("name", DEGENERATE)
 def test_any_data_give_a_finite_number_or_a_sentence(name: str):
-    each = analysis(DEGENERATE[name])
+    each = analysis(degenerate(name))
     sections = {name: getattr(each, name) for name in SECTIONS}
     for section, numbers in (sections | {"findings": findings(each), "not run": not_run(each)}).items():
         for leaf in leaves(numbers):
@@ -149,17 +157,17 @@ def test_any_data_give_a_finite_number_or_a_sentence(name: str):
     ],
 )
 def test_a_check_that_cannot_run_gives_its_reason(name: str, check: str, why: str):
-    listed = [each.why for each in not_run(analysis(DEGENERATE[name])) if each.check == check]
+    listed = [each.why for each in not_run(analysis(degenerate(name))) if each.check == check]
     assert any(why in words for words in listed), listed
 
 
 def test_equal_ratings_are_counted_without_times():
-    looks = analysis(DEGENERATE["one moment"]).annotators
+    looks = analysis(degenerate("one moment")).annotators
     assert {(type(look.equal), look.drift) for look in looks} == {(StraightLining, NO_TIMES)}
 
 
 def test_a_shared_reason_is_listed_once_with_its_criteria():
-    listed = [each for each in not_run(analysis(DEGENERATE["empty"])) if each.check == "Krippendorff's alpha"]
+    listed = [each for each in not_run(analysis(degenerate("empty"))) if each.check == "Krippendorff's alpha"]
     assert [each.criteria for each in listed] == [("Criterion 1", "Criterion 2")]
 
 
