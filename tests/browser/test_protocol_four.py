@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from openpyxl import load_workbook
 
 from bench.server import Server, running_app
 from triptych.rubric.files import load_rubric, shipped_rubrics
+from triptych.rubric.model import Rubric
 
 pytestmark = pytest.mark.browser
 chromium = browser.chromium
@@ -37,16 +39,17 @@ Ratings = dict[tuple[str, str, str], int]
 FILE = ROOT / "data" / "demo" / "mental_health_qa.jsonl"
 ITEMS = [json.loads(line) for line in FILE.read_text().splitlines()]
 SOURCE = {squeezed(text): (item["item_id"], system) for item in ITEMS for system, text in item["candidates"].items()}
-RUBRIC = load_rubric(shipped_rubrics()["mental_health_qa"])
 EXPERT = ["relevance", "empathy", "specificity", "usefulness"]
 CROWD = [*EXPERT, "personal_tone"]
-TITLES = {
-    criterion.key: {point.value: point.title for point in criterion.scale.points} for criterion in RUBRIC.criteria
-}
 CONSENT = "You rate answers to posts about mental health, for pay, and may stop at any time."
 BACK = "https://panel.example/back?cc={code}"
 SYSTEMS = list(ITEMS[0]["candidates"])
 BEST_FIRST = {"expert": SYSTEMS, "crowd": SYSTEMS[::-1]}
+
+
+@cache
+def rubric() -> Rubric:
+    return load_rubric(shipped_rubrics()["mental_health_qa"])
 
 
 def opinion(round_: str, item: str, system: str, criterion: str) -> int:
@@ -70,7 +73,7 @@ def choose(page: Page, label: str, option: str) -> None:
 def make_expert_round(page: Page, server: Server) -> str:
     """The study of the first round, from the file to a draft; returns its slug."""
     page.goto(f"{server.url}/new_study")
-    choose(page, "Rubric", RUBRIC.title)
+    choose(page, "Rubric", rubric().title)
     uploader(page, "Items").set_input_files(FILE)
     expect(page.get_by_text("The file can be imported")).to_be_visible()
     page.wait_for_selector(".tw[data-token]")  # the first items are drawn: nothing moves from here
@@ -103,12 +106,15 @@ def fill(path: Path) -> Ratings:
     columns = {cell.value: cell.column for cell in sheet[1]}
     assert "rating:personal_tone" not in columns
     assert "Treatment suggestions" in [cell.value for row in sheet.iter_rows(max_row=3) for cell in row]
+    titles = {
+        criterion.key: {point.value: point.title for point in criterion.scale.points} for criterion in rubric().criteria
+    }
     entered: Ratings = {}
     for row in range(4, sheet.max_row + 1):
         source = SOURCE[squeezed(sheet.cell(row, columns["text"]).value)]
         for number, criterion in enumerate(EXPERT):
             point = opinion("expert", *source, criterion)
-            answer = point if number % 2 else TITLES[criterion][point]
+            answer = point if number % 2 else titles[criterion][point]
             sheet.cell(row, columns[f"rating:{criterion}"]).value = answer
             entered[*source, criterion] = point
     book.save(path)
@@ -171,7 +177,7 @@ def sent_by_the_panel(page: Page, address: str, person: str) -> None:
 def sit_the_test(page: Page, right: int) -> None:
     """Answers so many of the ten questions right, the others wrong, and hands in."""
     page.get_by_role("button", name="Start the test").click()
-    for place, question in enumerate(RUBRIC.entry_test.questions):
+    for place, question in enumerate(rubric().entry_test.questions):
         fitting = [option.title for option in question.options if (option.key == question.answer) == (place < right)]
         group = page.get_by_role("radiogroup", name=f"Question {place + 1}", exact=True)
         group.get_by_text(fitting[0], exact=True).click()
