@@ -50,7 +50,7 @@ class Field:
     options: tuple[tuple[object, str], ...] = ()
 
 
-_KEY = Wording("Short name", "The name in exports; lower-case letters, digits and _. It follows the title.", more=True)
+_KEY = Wording("Short name", "The name in exports; lower-case letters, digits and _. The form derives it.", more=True)
 _LEVEL = Wording("Level of measurement", "Which distances mean something; statistics follow it.", more=True)
 _ROUNDS = Wording("Only in these rounds", "Everywhere, if none is ticked.", more=True)
 _KIND = Wording("How it is asked")
@@ -73,7 +73,7 @@ WORDING: dict[str, dict[str, Wording]] = {
         "instructions": Wording("Instructions", "Read before the first item, and in the guidelines.", lines=True),
         "summary": Wording("Summary", "One sentence for the list of rubrics."),
         "explanation": Wording("Length of explanations", "Ready-made reasons do not count as words."),
-        "highlights": Wording("Highlight labels", "None: nothing can be highlighted."),
+        "highlights": Wording("Highlight labels", "Without labels, nothing can be highlighted."),
         "guidelines": Wording("Guidelines"),
         "worked_example": Wording("A worked example", "On the page before the first item, and in the guidelines."),
         "content_note": Wording("Note about distressing content", "Shown before the first item.", lines=True),
@@ -169,6 +169,7 @@ WORDING: dict[str, dict[str, Wording]] = {
         "key": _KEY,
     },
     "Choosable": {"title": Wording("Text"), "key": _KEY},
+    "TestAnswer": {"title": Wording("Text"), "key": _KEY},
     "SetAside": {"title": Wording("Text of the button"), "reasons": _REASONS},
     "Speaker": {
         "names": Wording("Names in the files", "Several are separated by commas."),
@@ -229,7 +230,7 @@ NOUNS = {
     **{"WorkedExample": "example", "ExampleCandidate": "response", "RubricTurn": "turn", "HighlightLabel": "label"},
     **{"Choosable": "reason", "Speaker": "speaker", "Section": "section", "TrainingItem": "training item"},
     **{"TrainingCandidate": "response", "ReferenceScore": "score", "TestQuestion": "question"},
-    **{"RatedItem": "worked example", "StudyStart": "start"},
+    **{"RatedItem": "worked example", "StudyStart": "start", "TestAnswer": "answer"},
 }
 # labels for the values of a choice; other values are shown unchanged
 VALUES: dict[object, str] = {

@@ -173,6 +173,12 @@ class TrainingItem(RatedItem):
     key: Key
 
 
+class TestAnswer(Choosable):
+    """An answer to choose at a question of the entry test."""
+
+    __test__ = False  # pytest would collect a class of this name
+
+
 class TestQuestion(RubricPart):
     """A question of the entry test."""
 
@@ -180,7 +186,7 @@ class TestQuestion(RubricPart):
 
     key: Key
     text: Words
-    options: Annotated[tuple[Choosable, ...], once("option key")] = Field(min_length=2)
+    options: Annotated[tuple[TestAnswer, ...], once("option key")] = Field(min_length=2)
     answer: Key
     reason: Words
 
