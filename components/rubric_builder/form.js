@@ -46,6 +46,9 @@ const moved = (parts, from, to) => parts.toSpliced(from, 1).toSpliced(to, 0, par
 /** The number that a text is, otherwise the text, whose mistake the server names. @param {string} text */
 const numberIn = (text) => (text.trim() === "" || Number.isNaN(Number(text)) ? text : Number(text));
 
+/** Whether a part's short name follows this field. @param {Field} field */
+const isName = ({ key, control }) => control === "line" && (key === "title" || key === "text");
+
 /** A copy of a scale without reasons and comments, for the next criterion. @param {Part} scale @returns {Part} */
 function withoutAsking(scale) {
   const copy = copyOf(scale);
@@ -63,6 +66,8 @@ export function createForm({ schema, rubric, changed }) {
   const root = h("div", { class: "rb-form" });
   /** Paths of the parts that are unfolded. */
   const open = new Set(["criteria.0"]);
+  /** What keeps each choice of a part up to date while names are typed. @type {(() => void)[]} */
+  let followers = [];
   let drag = "";
 
   /**
@@ -101,6 +106,7 @@ export function createForm({ schema, rubric, changed }) {
       else if (field.control === "scale") part[field.key] = withoutAsking(last?.[field.key] ?? SCALES.likert);
       else if (field.control === "number") part[field.key] = last ? Number(last[field.key]) + 1 : 1;
       else if (field.control === "words") part[field.key] = [];
+      else if (field.key === "key" && !schema.form[type].some(isName)) part.key = shortName(schema.nouns[type], others.map(({ key }) => key));
       else part[field.key] = field.options[0]?.[0] ?? "";
     }
     return part;
@@ -122,6 +128,7 @@ export function createForm({ schema, rubric, changed }) {
     box.dataset.rbPath = path;
     box.addEventListener("input", () => {
       act(box.value);
+      for (const follow of followers) follow();
       changed(true);
     });
     return labelled(field, box);
@@ -164,7 +171,7 @@ export function createForm({ schema, rubric, changed }) {
       textBox(field, at, part[field.key], (text) => {
         const old = String(part[field.key] ?? "");
         put(part, field, text);
-        if (field.key === "title" || (field.key === "text" && type === "Reason")) nameAfter(part, type, old, path, others);
+        if (isName(field)) nameAfter(part, type, old, path, others);
         const name = root.querySelector(`[data-rb-name="${path}"]`);
         if (name && field.key === "title") name.textContent = text || `New ${schema.nouns[type] ?? "part"}`;
         for (const tool of root.querySelectorAll(`[data-rb-of="${path}"]`)) tool.setAttribute("aria-label", `${tool.getAttribute("title")}: ${text}`);
@@ -198,10 +205,21 @@ export function createForm({ schema, rubric, changed }) {
     one_of: (field, at, { part }) => {
       /** @type {Part[]} */
       const parts = part[field.of] ?? rubric()[field.of] ?? [];
+      const nameOf = (/** @type {Part | undefined} */ other) => (other ? other.title || other.key : "Choose …");
+      let chosen = parts.find(({ key }) => key && key === part[field.key]);
+      const follow = () => {
+        if (chosen) part[field.key] = chosen.key;
+        for (const line of box.querySelectorAll("option")) line.text = nameOf(options[Number(line.value)][0]);
+      };
       /** @type {[any, string][]} */
-      const options = parts.map(({ key, title }) => [key, title || key]);
-      if (!parts.some(({ key }) => key === part[field.key])) options.unshift([part[field.key], "Choose …"]);
-      return selectBox(field, at, options, part[field.key], (value) => (part[field.key] = value));
+      const options = parts.map((other) => [other, nameOf(other)]);
+      if (!chosen) options.unshift([undefined, nameOf(undefined)]);
+      const box = selectBox(field, at, options, chosen, (other) => {
+        chosen = other;
+        follow();
+      });
+      followers.push(follow);
+      return box;
     },
     ticks: (field, at, { part }) => {
       const chosen = new Set(part[field.key]);
@@ -350,15 +368,18 @@ export function createForm({ schema, rubric, changed }) {
     if (ROWS.includes(field.of)) return h("div", { class: "rb-row", data: { "rb-path": path } }, fields(), tools);
     const isOpen = open.has(path);
     const title = parts[n].title || parts[n].key || `${noun} ${n + 1}`;
-    const name = button(title, { class: "rb-name", "aria-expanded": String(isOpen), data: { "rb-name": path, "rb-path": path } }, () => {
+    const fold = () => {
       if (!open.delete(path)) open.add(path);
       draw();
       goTo(path);
-    });
+    };
+    const name = button(title, { class: "rb-name", "aria-expanded": String(isOpen), data: { "rb-name": path, "rb-path": path } }, fold);
+    const sum = h("span", { class: "rb-sum", text: isOpen ? "" : summary(parts[n]) });
+    sum.addEventListener("click", fold);
     const grip = h("span", { class: "rb-grip", draggable: "true", "aria-hidden": "true", title: "Drag to move", text: "⋮⋮" });
     grip.addEventListener("dragstart", () => (drag = path));
     const card = h("article", { class: `rb-card ${isOpen ? "rb-open" : ""}` },
-      h("header", {}, grip, name, h("span", { class: "rb-sum", text: isOpen ? "" : summary(parts[n]) }), tools), isOpen ? h("div", { class: "rb-body" }, fields()) : null);
+      h("header", {}, grip, name, sum, tools), isOpen ? h("div", { class: "rb-body" }, fields()) : null);
     card.addEventListener("dragover", (event) => drag.startsWith(`${at}.`) && event.preventDefault());
     card.addEventListener("drop", () => {
       const from = Number(drag.slice(at.length + 1));
@@ -393,7 +414,7 @@ export function createForm({ schema, rubric, changed }) {
     const more = fields.filter((field) => field.more);
     const foldedAt = `${path}.more`;
     const fold = more.length ? h("details", { class: "rb-more", open: open.has(foldedAt), data: { "rb-open": foldedAt } },
-      h("summary", { text: "More" }), h("div", { class: "rb-inner" }, more.map(drawn))) : null;
+      h("summary", { text: Object.values(schema.kinds).includes(type) ? "More on the scale" : "More" }), h("div", { class: "rb-inner" }, more.map(drawn))) : null;
     return [...fields.filter((field) => !field.more).map(drawn), ...(fold ? [fold] : [])];
   }
 
@@ -406,17 +427,17 @@ export function createForm({ schema, rubric, changed }) {
   // ---- the whole
 
   function draw() {
+    followers = [];
     root.replaceChildren(...fieldsOf("Rubric", rubric(), "", []));
   }
 
   /** Unfolds and focuses the field at a path, or the nearest one around it. @param {string} path */
   function goTo(path) {
     const steps = path.split(".");
-    steps.forEach((_, n) => [steps.slice(0, n + 1).join("."), `${steps.slice(0, n).join(".")}.more`].forEach((part) => {
-      if (n > 0 && !open.has(part) && !path.endsWith(".up")) open.add(part);
-    }));
+    if (!path.endsWith(".up")) steps.forEach((_, n) => n > 0 && open.add(steps.slice(0, n + 1).join(".")));
     if (!find(path)) draw();
     const field = find(path);
+    for (const fold of root.querySelectorAll("details")) if (fold.contains(field)) fold.open = true;
     const first = field?.matches("input, textarea, select, button") ? field : field?.querySelector("input, textarea, select, button");
     if (first instanceof HTMLElement) first.focus();
     return Boolean(first);

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from helpers import browser
 from helpers.browser import expect
@@ -42,6 +44,10 @@ def draft(app, request):
         lead = accounts.create_lead(session, request.node.name[:40], "a long passcode of a lead")
         plan = lifecycle.StudyPlan(title="Help desk", seed="fixed")
         return lead.id, lifecycle.create_study(session, plan, EMPTY_RUBRIC, draft_items(3), lead.pseudonym, lead.id)
+
+
+def field(page, path):
+    return page.locator(f'[data-rb-path="{path}"]')
 
 
 def stored(app, study):
@@ -209,3 +215,32 @@ def test_every_control_of_the_schema_is_drawn(app, draft, page):
         expect(page.locator(".rb-name").first).to_have_text(first)
         page.evaluate("for (const fold of document.querySelectorAll('.rb details')) fold.open = true")
     assert not errors
+
+
+def test_the_right_answer_follows_the_names_of_answers(page):
+    """It kept the name and short name that an answer had when the list was drawn."""
+    page.get_by_label("Entry test").check()
+    question = "entry_test.questions.0"
+    field(page, "entry_test.title").fill("Before you begin")
+    page.get_by_role("button", name="question", exact=True).click()
+    field(page, f"{question}.text").fill("What counts?")
+    field(page, f"{question}.reason").fill("Length helps nobody.")
+    field(page, f"{question}.options.0.title").fill("Length")
+    page.get_by_role("button", name="Add an answer").click()
+    page.keyboard.type("Help")
+    field(page, f"{question}.answer").select_option(label="Help")
+    field(page, f"{question}.options.1.title").fill("Helpfulness")
+    expect(field(page, f"{question}.answer").locator("option:checked")).to_have_text("Helpfulness")
+    page.get_by_role("button", name="YAML", exact=True).click()
+    keys = re.compile("key: question\n.*answer: helpfulness\n", re.DOTALL)
+    expect(page.get_by_label("The rubric as YAML")).to_have_value(keys)
+    expect(page.locator(".rb-mistakes li")).to_have_count(0)
+
+
+def test_show_unfolds_the_field_of_a_mistake(page):
+    more = page.locator(".rb-body > .rb-more > summary")
+    more.click()
+    field(page, "criteria.0.key").fill("")
+    more.click()
+    page.get_by_role("button", name="Show").click()
+    expect(field(page, "criteria.0.key")).to_be_focused()
