@@ -68,8 +68,13 @@ export function createKeyboard({
   /** @param {KeyboardEvent} event @returns {boolean} whether the key was used */
   function inTextBox({ key, target: box }) {
     const target = /** @type {HTMLElement} */ (box);
-    if (key !== "Escape") return false;
     const question = moves.currentQuestion();
+    if (key === "Enter" && question && target.matches(".tw-number-box")) {
+      if (leaveCorrected(/** @type {HTMLInputElement} */ (target))) moves.refocus();
+      else moves.toNextUnanswered(question);
+      return true;
+    }
+    if (key !== "Escape") return false;
     if (closeFloating() || !question || !target.closest(".tw-ask")) moves.refocus();
     else moves.toNextUnanswered(question);
     return true;
@@ -168,7 +173,8 @@ export function createKeyboard({
       return reason && rating.toggleReason(question, reason.key);
     }
     if (scale.kind === "best") return rating.toggleBest(question, digit);
-    const value = isSlider(scale) ? undefined : valueOfDigit(scale, digit);
+    if (isSlider(scale)) return moves.typeNumber(digit);
+    const value = valueOfDigit(scale, digit);
     if (value === undefined) return;
     rating.rate(question, value);
     lastDigit = { question, value };

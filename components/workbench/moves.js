@@ -302,6 +302,16 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
       if (fieldset) find(fieldset, ".tw-search")?.focus({ preventScroll: true });
     },
 
+    /** A digit at a slider is the first one of a number, which its box takes. @param {number} digit */
+    typeNumber(digit) {
+      const fieldset = current === null ? null : page().fieldsets.get(current);
+      const box = fieldset && /** @type {HTMLInputElement | null} */ (find(fieldset, ".tw-number-box"));
+      if (!box) return;
+      box.focus({ preventScroll: true });
+      box.value = String(digit);
+      box.dispatchEvent(new Event("input", { bubbles: true }));
+    },
+
     focusExplanation() {
       const { question } = item();
       const boxes = all(root, "[data-tw-question] .tw-ask:not([hidden])").filter((box) => box.offsetParent);

@@ -350,6 +350,20 @@ def test_keys_move_a_slider_from_its_hidden_thumb(open_view, key):
     expect(slider).to_have_attribute("aria-valuetext", "not answered")
 
 
+def test_digits_at_a_slider_type_its_number(open_view):
+    page = open_view("conversation")
+    page.locator(".tw-range").focus()
+    page.keyboard.type("15")
+    expect(page.locator(".tw-range")).to_have_attribute("aria-valuetext", "15 %")
+    page.keyboard.press("Enter")
+    expect(page.locator(".tw-number-box")).not_to_be_focused()
+    page.locator(".tw-range").focus()
+    page.keyboard.type("750")
+    page.keyboard.press("Enter")
+    expect(page.locator(".tw-number-box")).to_have_value("100")
+    expect(page.locator(".tw-range")).to_be_focused()
+
+
 def test_no_number_is_submitted_that_was_not_shown(open_view):
     """Beyond an end, or between two steps, another number than the typed one counts."""
     page = open_view("conversation")
