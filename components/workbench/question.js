@@ -38,11 +38,15 @@ export function criterionHead(criterion) {
     scaleEnds(criterion.scale));
 }
 
-/** The meaning of a numeric scale's ends, shown while its row is inactive. @param {Scale} scale */
+/**
+ * The ends of a numeric scale and what they mean. The names of an active row's points replace them.
+ * @param {Scale} scale
+ */
 function scaleEnds(scale) {
-  const options = isNumeric(scale) && !isSlider(scale) ? optionsOf(scale) : [];
-  if (!options.some(({ title }) => title)) return null;
-  const ends = `${named(options[0])} – ${named(/** @type {Option} */ (options.at(-1)))}`;
+  const options = isNumeric(scale) ? optionsOf(scale) : [];
+  if (!isSlider(scale) && !options.some(({ title }) => title)) return null;
+  const ends = isSlider(scale) ? sliderEnds(/** @type {NumberScale} */ (scale)).join(" – ")
+    : `${named(options[0])} – ${named(/** @type {Option} */ (options.at(-1)))}`;
   return h("span", { class: "tw-ends", "aria-hidden": "true", dir: "auto", text: ends });
 }
 
@@ -125,21 +129,23 @@ export function searchOptions(fieldset, typed) {
 export const firstMatch = (fieldset) =>
   /** @type {HTMLInputElement | null} */ (find(fieldset, ".tw-picks .tw-option:not([hidden]) input"));
 
+/** @param {NumberScale} scale */
+const sliderEnds = ({ low, high, unit, low_title: lowTitle, high_title: highTitle }) =>
+  [[low, lowTitle], [high, unit, highTitle]].map((words) => words.filter((word) => word !== "").join(" "));
+
 /** @param {NumberScale} scale @param {string} about */
-function slider({ low, high, step, unit, low_title: lowTitle, high_title: highTitle }, about) {
-  const ends = [[low, lowTitle], [high, highTitle]].map((words) => words.filter((word) => word !== "").join(" "));
+function slider(scale, about) {
+  const { low, high, step, unit } = scale;
+  const ends = sliderEnds(scale);
   return h("div", { class: "tw-slider" },
-    h("span", { class: "tw-end", "aria-hidden": "true", dir: "auto", text: ends[0] }),
     h("input", {
       type: "range", class: "tw-range", min: low, max: high, step, "aria-valuetext": _("not answered"),
       "aria-label": _("{question}: {low} to {high}", { question: about, low: ends[0], high: ends[1] }), data: { unit: unit || null },
     }),
-    h("span", { class: "tw-end", "aria-hidden": "true", dir: "auto", text: ends[1] }),
     h("input", {
       type: "text", inputmode: "decimal", class: "tw-line tw-number-box", autocomplete: "off", placeholder: "–",
       "aria-label": _("{question}: number from {low} to {high}", { question: about, low, high }),
-    }),
-    unit ? h("span", { class: "tw-end", "aria-hidden": "true", text: unit }) : null);
+    }));
 }
 
 /**

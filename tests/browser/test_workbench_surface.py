@@ -364,6 +364,12 @@ def test_digits_at_a_slider_type_its_number(open_view):
     expect(page.locator(".tw-range")).to_be_focused()
 
 
+def test_the_ends_of_a_slider_are_named_on_a_phone(open_view):
+    page = open_view("conversation", width=390, height=844)
+    page.locator(".tw-number").last.click()
+    expect(page.locator(".tw-here").get_by_text("0 Easy – 100 % Hard")).to_be_visible()
+
+
 def test_no_number_is_submitted_that_was_not_shown(open_view):
     """Beyond an end, or between two steps, another number than the typed one counts."""
     page = open_view("conversation")
