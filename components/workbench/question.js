@@ -38,10 +38,7 @@ export function criterionHead(criterion) {
     scaleEnds(criterion.scale));
 }
 
-/**
- * The ends of a numeric scale and what they mean. The names of an active row's points replace them.
- * @param {Scale} scale
- */
+/** The ends of a numeric scale and what they mean; the names of an active row's points replace them. @param {Scale} scale */
 function scaleEnds(scale) {
   const options = isNumeric(scale) ? optionsOf(scale) : [];
   if (!isSlider(scale) && !options.some(({ title }) => title)) return null;
@@ -51,17 +48,19 @@ function scaleEnds(scale) {
 }
 
 /**
- * The names of the active row's points; if descriptions are on, also the meaning of points and criterion.
+ * The names of the active row's points, unless only the ends have names, which the head shows; if descriptions are on,
+ * also the meaning of points and criterion.
  * @param {Criterion} criterion @param {string} uid
  */
 export function meanings(criterion, uid) {
   const { definition, scale } = criterion;
   const options = isPicker(scale) ? [] : optionsOf(scale);
   const titled = isNumeric(scale) ? options.filter(({ title }) => title) : [];
+  const areEnds = titled.every((option) => option === options[0] || option === options.at(-1));
   const described = options.filter((option) => option.definition);
   return [
     definition ? words(definition, { class: "tw-definition" }, "p") : null,
-    titled.length ? h("ol", { class: `tw-names${described.length ? " tw-described" : ""}`, "aria-hidden": "true" }, titled.map((option) =>
+    titled.length && !areEnds ? h("ol", { class: `tw-names${described.length ? " tw-described" : ""}`, "aria-hidden": "true" }, titled.map((option) =>
       h("li", { class: option.sparing ? "tw-sparing-name" : null, dir: "auto" },
         h("b", { text: String(option.value) }), ` ${option.title}`))) : null,
     described.length ? h("ol", { class: "tw-means" }, described.map((option) => h("li", {},

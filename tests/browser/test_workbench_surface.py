@@ -370,6 +370,26 @@ def test_the_ends_of_a_slider_are_named_on_a_phone(open_view):
     expect(page.locator(".tw-here").get_by_text("0 Easy – 100 % Hard")).to_be_visible()
 
 
+def test_scales_with_named_ends_keep_their_places(open_view):
+    """The ends stood in another line, of another height, while their question was the current one."""
+    page = open_view("reviews")
+    page.evaluate(
+        """() => {
+            const view = views.reviews({ work: { token: "t-2", store_key: "s-2" } });
+            const points = view.rubric.criteria.flatMap(({ scale }) => scale.points?.slice(1, -1) ?? []);
+            for (const point of points) point.title = "";
+            show(view);
+        }"""
+    )
+    expect(page.get_by_text("1 Not at all – 7 Completely").first).to_be_visible()
+    expect(page.locator(".tw-descriptions")).to_have_count(0)
+    places = "Array.from(document.querySelectorAll('.tw-cell'), (cell) => cell.getBoundingClientRect().top)"
+    before = page.evaluate(places)
+    page.keyboard.type("111")
+    expect(page.locator('[data-tw-question="A:fluency"].tw-current')).to_be_visible()
+    assert page.evaluate(places) == before
+
+
 def test_no_number_is_submitted_that_was_not_shown(open_view):
     """Beyond an end, or between two steps, another number than the typed one counts."""
     page = open_view("conversation")
