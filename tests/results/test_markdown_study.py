@@ -120,7 +120,8 @@ def test_the_linter_is_quiet_about_markdown_that_is_formatted():
     ]
     rubric = parse_rubric(SMALL_RUBRIC)
     plain, formatted = (linter.lint_file(rubric, items, formats) for formats in (Formats(), FORMATTED))
-    assert any("Markdown, such as" in finding.text for finding in plain)
+    markup = present(next((finding for finding in plain if "Markdown, such as" in finding.text), None))
+    assert "Show the texts as Markdown, or clean the file" in markup.advice
     assert not any("Markdown, such as" in finding.text for finding in formatted)
     html = present(next((finding for finding in formatted if "HTML" in finding.text), None))
     assert html.items == ("i1",)

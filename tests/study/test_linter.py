@@ -126,8 +126,8 @@ def test_training_items_among_the_main_ones_are_grave() -> None:
         ("That is **all** of it.", "Markdown", "warning"),
         ("That is all.\nUser: and now?", "the name of a speaker", "warning"),
         ("```\nprint(1)\n", "is not closed", "warning"),
-        ("And then you could go to the", "end in the middle", "warning"),
-        ("You could take a walk by the river in the week", "end in the middle", "warning"),
+        ("And then you could go to the", "1 text ends in the middle", "warning"),
+        ("You could take a walk by the river in the week", "1 text ends in the middle", "warning"),
     ],
 )
 def test_revealing_or_uncleaned_texts_are_reported(text: str, words: str, severity: str) -> None:

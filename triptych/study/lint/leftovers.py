@@ -79,5 +79,6 @@ def _marked(
     m: Material, what: str, marked: Sequence[CandidateText], severity: Severity, pattern: re.Pattern[str]
 ) -> Iterator[LintFinding]:
     shown = "Markdown is shown formatted, but not this" if m.formatted else "Texts are shown literally"
-    advice = f"{shown}, so annotators see this markup. Clean the file and upload it again."
+    remedy = "Show the texts as Markdown, or clean" if pattern is _MARKDOWN and not m.formatted else "Clean"
+    advice = f"{shown}, so annotators see this markup. {remedy} the file and upload it again."
     yield from within(marked, pattern, severity, f"{counted_texts(m, marked)} with {what}.", advice)

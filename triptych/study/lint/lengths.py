@@ -32,7 +32,7 @@ def cut_off(m: Material) -> Iterator[LintFinding]:
     share = {system: len(opened[system]) / len(texts) for system, texts in m.by_system.items()}
     middle = [s for system, texts in opened.items() if share[system] < 0.5 for s in texts]
     cut = _in_the_middle(m, middle)
-    text = f"{counted(len(cut), 'text')} end in the middle of a word or a sentence."
+    text = f"{counted(len(cut), 'text')} {'ends' if len(cut) == 1 else 'end'} in the middle of a word or a sentence."
     yield from about(cut, "warning", text, "Check whether they were cut off; annotators will mark them down for it.")
     for system, texts in opened.items():
         others = [share[other] for other in share if other != system]
