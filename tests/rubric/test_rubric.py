@@ -281,7 +281,7 @@ def test_a_criterion_is_asked_in_its_rounds_or_in_all() -> None:
 def test_an_unknown_criterion_key_names_the_existing_ones() -> None:
     rubric = parse_rubric(SMALL)
     assert rubric.criterion("good").title == "Good"
-    with pytest.raises(InvalidAnnotation, match="'bad' is not a criterion; there are good"):
+    with pytest.raises(InvalidAnnotation, match="'bad' is not a criterion; the rubric has good"):
         rubric.criterion("bad")
 
 

@@ -8,6 +8,7 @@ import pytest
 from helpers.studies import SMALL_RUBRIC, draft_items
 from sqlmodel import Session
 
+from triptych.errors import ImportRefused
 from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
 from triptych.rubric.files import parse_rubric
 from triptych.study import checklist, lifecycle
@@ -287,6 +288,13 @@ def test_a_stored_study_is_linted_under_blind_names(sqlite_engine, make_study) -
         assert finding.text.startswith("The name of a system ")
         assert finding.items == ("item-1", "item-2", "item-3")
         assert not any(finding.passages for finding in linter.lint_study(session, study))
+
+
+def test_a_reference_to_an_unknown_criterion_is_refused_at_upload() -> None:
+    """The preview called such a file sound, and the study was refused when it was created."""
+    check = replace(item(70, "Yes.", "No."), meta={"purpose": "gold", "reference": "warmth A = 5"})
+    with pytest.raises(ImportRefused, match=r"name warmth, but .* add them under Setup, Items"):
+        linter.lint_file(RUBRIC, [*sound(), check], Formats())
 
 
 def test_a_finding_about_texts_has_its_passage() -> None:

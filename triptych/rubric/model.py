@@ -343,7 +343,9 @@ class Rubric(RubricPart):
     def criterion(self, key: str) -> Criterion:
         criterion = next((criterion for criterion in self.criteria if criterion.key == key), None)
         if criterion is None:
-            raise InvalidAnnotation(f"{key!r} is not a criterion; there are {shown(c.key for c in self.criteria)}.")
+            raise InvalidAnnotation(
+                f"{key!r} is not a criterion; the rubric has {shown(c.key for c in self.criteria)}."
+            )
         return criterion
 
     def asked(self, study_round: str) -> list[Criterion]:

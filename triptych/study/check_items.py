@@ -51,6 +51,10 @@ REFERENCE = re.compile(
     r"(?P<criterion>[a-z][a-z0-9_]*)(?:\s+(?P<slot>[A-F]))?\s*=\s*(?P<accepted>[^±;()\n]+?)"
     r"(?:\s*(?:±|\+/?-)\s*(?P<close>[\d.]+))?(?:\s*\((?P<reason>[^\n]*)\))?"
 )
+UNKNOWN_CRITERIA = (
+    "References of check items name {strange}, but the criteria of the rubric are {known}. If you write the questions "
+    "next, create the study without these items, and add them under Setup, Items, afterwards."
+)
 EXAMPLE = "Write for example: fluency A = 6 ± 1; verdict B = accept | unsure (both do)."
 
 
@@ -98,6 +102,14 @@ def _read_references(text: str) -> tuple[Expected, ...]:
         return tuple(Expected(**{k: v for k, v in match.groupdict().items() if v is not None}) for match in matches)
     except ValidationError as error:
         raise ValueError(f"the reference cannot be read. {EXAMPLE}") from error
+
+
+def require_criteria(rubric: Rubric, drafts: Sequence[CheckDraft]) -> None:
+    """Raises ImportRefused if a reference is about a criterion that the rubric does not have."""
+    known = {criterion.key for criterion in rubric.criteria}
+    strange = {expected.criterion for draft in drafts for expected in draft.references} - known
+    if strange:
+        raise ImportRefused(UNKNOWN_CRITERIA.format(strange=", ".join(sorted(strange)), known=", ".join(sorted(known))))
 
 
 def add_check_items(session: Session, study: Study, drafts: Sequence[CheckDraft], actor: str) -> None:

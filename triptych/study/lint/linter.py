@@ -15,7 +15,7 @@ from triptych.formats.model import ItemDraft
 from triptych.rubric.model import Rubric
 from triptych.storage.models import CHECK_PURPOSES, Study, System
 from triptych.study import contents, lifecycle, pairing
-from triptych.study.check_items import sorted_out
+from triptych.study.check_items import require_criteria, sorted_out
 from triptych.study.lint.candidates import doubled, empty, groups_in_ids, identical, missing, repeated, trained_on
 from triptych.study.lint.findings import SEVERITIES, LintFinding
 from triptych.study.lint.giveaways import own_names, speaks_of_itself
@@ -74,6 +74,7 @@ def lint_file(rubric: Rubric, items: Sequence[ItemDraft], formats: Formats) -> l
     Raises ImportRefused where a check item does not fit the rubric.
     """
     main, checks = sorted_out(items)
+    require_criteria(rubric, checks)
     formatted = formats.responses == "markdown"
     return lint(rubric, main, [check.item for check in checks], formatted=formatted)
 
