@@ -93,9 +93,9 @@ def _problems(file: ItemFile) -> None:
     counts = Counter(problem.severity for problem in file.problems)
     if counts["error"]:
         errors = counted(counts["error"], "error")
-        state.say(f"{errors}. Nothing can be imported until the file is corrected and uploaded again.")
+        state.say(f"{errors}. Correct the roles of its columns above, or correct the file and upload it again.")
     elif file.ok:
-        state.say("The file can be imported.", "success")
+        state.say("The file was read without errors.", "success")
     else:
         state.say("There is no item in the file.")
     problem_lists(file.problems)

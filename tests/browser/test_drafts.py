@@ -195,7 +195,7 @@ def test_shipped_rubric_and_own_file_are_launched_in_few_actions(tmp_path, conte
         act.count += 2  # the box and its option
         browser.choose(page.get_by_label("Rubric", exact=True), "Next turns in a dialogue")
         act.pick(uploader(page, "Items"), items)
-        expect(page.get_by_text("The file can be imported")).to_be_visible()
+        expect(page.get_by_text("The file was read without errors")).to_be_visible()
         page.wait_for_selector(".tw[data-token]")  # the first items are drawn: nothing moves from here
         act.type(page.get_by_label("Title", exact=True), "Our models")
         act.click(page.get_by_role("button", name="Create the study"))

@@ -75,7 +75,7 @@ def make_expert_round(page: Page, server: Server) -> str:
     page.goto(f"{server.url}/new_study")
     choose(page, "Rubric", rubric().title)
     uploader(page, "Items").set_input_files(FILE)
-    expect(page.get_by_text("The file can be imported")).to_be_visible()
+    expect(page.get_by_text("The file was read without errors")).to_be_visible()
     page.wait_for_selector(".tw[data-token]")  # the first items are drawn: nothing moves from here
     choose(page, "Who may take part", "Invited")
     choose(page, "Round", "Expert")

@@ -40,7 +40,7 @@ def make_study(page: Page, server: Server, items: Path, title: str, rubric: Path
         expect(page.get_by_text("2. Which items")).to_be_visible()
         settled(page)  # a file for a field that is still being drawn can be lost
     uploader(page, "Items").set_input_files(items)
-    expect(page.get_by_text("The file can be imported")).to_be_visible()
+    expect(page.get_by_text("The file was read without errors")).to_be_visible()
     page.get_by_label("Title", exact=True).fill(title)
     page.get_by_label("Annotators per item", exact=True).fill(str(raters))
     page.get_by_label("Annotators per item", exact=True).press("Enter")
