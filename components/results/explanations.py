@@ -112,7 +112,7 @@ def highlights(
         figure = highlights_figure(rates, titles, analysis.names, what)
         charts.show(figure, "highlights", f"{slug}-highlights", sentence)
     with st.expander("Numbers", key="numbers-highlights"):
-        counts = marked.groupby(["label", "system"]).size().unstack(fill_value=0)
+        counts = _counts(readings)
         named = {code: _text_of(analysis, code) for code in counts.columns}
         st.dataframe(counts.rename(index=titles, columns=named), key="highlights-table")
         _span_table(agreement, titles)
@@ -126,10 +126,15 @@ def _text_of(analysis: StudyAnalysis, system: int) -> str:
 def _rates(readings: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """Highlights per 100 readings, labels (rows) × systems (columns), and the unit that was read."""
     read = readings.drop_duplicates(["text", "annotator"]).groupby("system").size()
+    what = "readings of a turn" if (readings["turn"] != texts.WHOLE).any() else "readings"
+    return 100 * _counts(readings) / read, what
+
+
+def _counts(readings: pd.DataFrame) -> pd.DataFrame:
+    """Number of highlights, labels (rows) × systems (columns), also of systems without any."""
     marked = readings[readings["start"].notna()]
     counts = marked.groupby(["label", "system"]).size().unstack(fill_value=0)
-    what = "readings of a turn" if (readings["turn"] != texts.WHOLE).any() else "readings"
-    return 100 * counts / read.reindex(counts.columns), what
+    return counts.reindex(columns=sorted(readings["system"].unique()), fill_value=0)
 
 
 def comments(rows: pd.DataFrame, labels: Sequence[HighlightLabel], analysis: StudyAnalysis, slug: str) -> str | None:

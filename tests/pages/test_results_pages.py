@@ -291,6 +291,17 @@ def test_highlights_have_the_columns_of_the_report(visit, lab):
     assert table.loc[0, ["Label", "Highlights", "Pairs"]].tolist() == ["Any label", "2", "1"]
 
 
+def test_a_system_without_highlights_is_counted_as_zero(visit, make_study):
+    """It was missing, as if nobody had read it."""
+    with database.writing(web_engine()) as session:
+        study, lead, people = make_study(session, items=1)
+        mark = {"slot": "A", "turn": None, "start": 0, "end": 6, "label": "good", "comment": ""}
+        submit(session, study, people[0], full_answers() | {"highlights": [mark]})
+    app = turn_to(visit(lead, "results.py", study=study.slug), study, "What they say")
+    (table,) = (frame.value for frame in app.dataframe if frame.value.index.name == "label")
+    assert sorted(table.iloc[0]) == [0, 0, 1]
+
+
 def test_filters_hold_for_every_section(visit, lab):
     study, lead, people = lab
     app = visit(lead, "results.py", study=study.slug)
