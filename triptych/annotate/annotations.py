@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy import func, select
@@ -58,6 +58,7 @@ NO_MORE = message("You have no further items in this study, so this one could no
 FINAL_COLUMNS = ("state", "version", "draft", "draft_seq", "pen", "active_seconds", "submitted_at", "arrangement")
 LATER_COLUMNS = ("version", "draft", "draft_seq", "pen")  # of a check that is answered again
 PLAIN = r"^[\x20-\x7e]+$"
+SET_ASIDE_AS = {"skip": AssignmentState.skipped, "ignore": AssignmentState.ignored}
 
 
 class Message(BaseModel):
@@ -76,7 +77,6 @@ class FinalMessage(Message):
     text_view: how Markdown was shown, if known. language: language of the page.
     """
 
-    kind: str
     text_view: TextView | None = None
     language: str | None = Field(default=None, max_length=8)
     submission: str = Field(min_length=8, max_length=64, pattern=PLAIN)
@@ -86,6 +86,7 @@ class FinalMessage(Message):
 class SubmitMessage(FinalMessage):
     """arrangement: how the responses were shown at submission; None where only one way is possible."""
 
+    kind: Literal["submit"]
     answers: JsonObject
     arrangement: Arrangement | None = None
 
@@ -93,6 +94,7 @@ class SubmitMessage(FinalMessage):
 class SetAsideMessage(FinalMessage):
     """Skip or ignore the item, with a reason."""
 
+    kind: Literal["skip", "ignore"]
     reason: str = Field(max_length=40)
     text: Text = ""
 
@@ -275,10 +277,10 @@ def _store_set_aside(
     session: Session, study: Study, assignment: Assigned, who: Who, message: SetAsideMessage
 ) -> Assigned:
     rubric = lifecycle.design_of(session, study).rubric
-    offer = rubric.skip if message.kind == "skip" else rubric.ignore_item
+    offer = {"skip": rubric.skip, "ignore": rubric.ignore_item}[message.kind]
     if offer is None or message.reason not in [reason.key for reason in offer.reasons]:
         raise InvalidAnnotation(f"{message.reason!r} is no reason to {message.kind} an item of this study.")
-    state = AssignmentState.skipped if message.kind == "skip" else AssignmentState.ignored
+    state = SET_ASIDE_AS[message.kind]
     previous, note, reason = _logged_before(session, assignment), message.text.strip() or None, message.reason
     finished = _settled(session, assignment, message, state)
     new = LoggedAnnotation(state=finished.state, reason=reason, note=note).to_json()

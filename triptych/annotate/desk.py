@@ -8,7 +8,7 @@ from typing import Any
 from sqlmodel import Session
 
 from triptych.annotate import assignments, comments, drafts
-from triptych.annotate.annotations import Receipt, SetAsideMessage, SubmitMessage, read_message, submit
+from triptych.annotate.annotations import SET_ASIDE_AS, Receipt, SetAsideMessage, SubmitMessage, read_message, submit
 from triptych.annotate.assignments import NoItem, by_token
 from triptych.annotate.blinding import Feedback, FeedbackRow, Notice, View, view
 from triptych.annotate.checks import compared, in_words
@@ -26,8 +26,7 @@ ASKED = message("A lead asks about this item: “{question}” You can answer un
 STEPS = {"back": -1, "forward": 1}
 FINAL: dict[str, type[SubmitMessage | SetAsideMessage]] = {
     "submit": SubmitMessage,
-    "skip": SetAsideMessage,
-    "ignore": SetAsideMessage,
+    **dict.fromkeys(SET_ASIDE_AS, SetAsideMessage),
 }
 
 

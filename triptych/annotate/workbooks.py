@@ -17,7 +17,7 @@ from sqlmodel import Session
 
 from triptych import clock
 from triptych.annotate import blinding, reservations
-from triptych.annotate.annotations import SetAsideMessage, SubmitMessage, hand_in, read_message
+from triptych.annotate.annotations import SET_ASIDE_AS, SetAsideMessage, SubmitMessage, hand_in, read_message
 from triptych.annotate.blinding import SeenContext, SeenTurn
 from triptych.errors import Conflict, ImportRefused, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats.workbook.checking import CellProblem, ReadItem, check_filled
@@ -55,7 +55,6 @@ MAX_ITEMS = 300
 PEN = "workbook"  # in place of a browser tab, so that later edits in a browser can be recognised
 NOTHING_NEW = "Nothing is filled in; the answers handed in earlier for this item stay."
 NOT_BEGUN = "Nothing is filled in for this item."
-FINAL_STATE_OF = {"skip": AssignmentState.skipped, "ignore": AssignmentState.ignored}
 
 
 @dataclass(frozen=True)
@@ -426,7 +425,7 @@ def _is_stored(book: WorkbookContents, assignment: Assignment, item: ReadItem, r
     if item.way_out is not None:
         kind, reason = item.way_out
         before = assignment.state, assignment.reason, assignment.note
-        return before == (FINAL_STATE_OF[kind], reason, item.note or None)
+        return before == (SET_ASIDE_AS[kind], reason, item.note or None)
     if assignment.state not in RATED or assignment.draft is None:
         return False
     stored, now = (
