@@ -27,7 +27,7 @@ from triptych.people.membership import select_at_work
 from triptych.results.criterion import criterion_ratings
 from triptych.results.frame.counted import counting
 from triptych.results.frame.highlights import main_item
-from triptych.results.frame.model import Counted, Frame
+from triptych.results.frame.model import ABOUT_ITEM, Counted, Frame
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.model import Criterion
 from triptych.rubric.scales import Best, Choice
@@ -57,7 +57,6 @@ from triptych.study import lifecycle
 from triptych.study.lifecycle import CriterionRow
 from triptych.study.persons import Who
 
-ABOUT_ITEM = 0
 CHANGED = "Nothing was stored: {who} changed the final values of {item} after your page showed them. Look again."
 # states in which a final value is recorded or asked for; if it is taken back or skipped, the item is open again
 STANDING = (AssignmentState.submitted, AssignmentState.reserved, AssignmentState.expired)

@@ -15,12 +15,12 @@ from sqlmodel import Session
 
 from triptych.annotate import comments
 from triptych.results import adjudication
-from triptych.results.adjudication import ABOUT_ITEM, FinalValue
+from triptych.results.adjudication import FinalValue
 from triptych.results.disagreement import Disagreement
 from triptych.results.frame.counted import counted_ratings, people_counted
 from triptych.results.frame.highlights import HighlightedCandidate, HighlightedItem, highlights_of_item, main_item
 from triptych.results.frame.loading import GIVEN_STATE, select_work
-from triptych.results.frame.model import Counted, Frame
+from triptych.results.frame.model import ABOUT_ITEM, Counted, Frame
 from triptych.rubric.model import Criterion, Rubric, SetAside
 from triptych.rubric.scales import Best, Choice, as_typed
 from triptych.storage.models import (

@@ -19,7 +19,7 @@ from triptych.rubric.scales import Ask, Best, Choice, Value, shown
 from triptych.rubric.wording import length_in_words
 
 LETTERS = "ABCDEF"
-ABOUT_ITEM, CONTEXT = "item", "context"
+WHOLE_ITEM, CONTEXT = "item", "context"
 MAX_TEXT = 10_000
 # PostgreSQL cannot store NUL, and no keyboard types one
 Text = Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(lambda text: text.replace("\x00", ""))]
@@ -158,7 +158,7 @@ def _is_complete(rubric: Rubric, asked: Sequence[Criterion], position: int, answ
 
 
 def _position(place: str, candidates: int) -> int | None:
-    return None if place == ABOUT_ITEM else _slot(place, candidates)
+    return None if place == WHOLE_ITEM else _slot(place, candidates)
 
 
 def _marked_at(span: DraftHighlight, candidates: int) -> int | None:
@@ -196,7 +196,7 @@ def _rows(
         if position in set_aside:
             yield CheckedRating(position, criterion.key, missing=True)
             continue
-        place = ABOUT_ITEM if position is None else LETTERS[position]
+        place = WHOLE_ITEM if position is None else LETTERS[position]
         if criterion.key in answers.ratings.get(place, {}):
             yield _row(rubric, criterion, position, place, answers)
         elif criterion.required:
@@ -204,14 +204,14 @@ def _rows(
 
 
 def _named(place: str) -> str:
-    return "the item" if place == ABOUT_ITEM else f"Response {place}"
+    return "the item" if place == WHOLE_ITEM else f"Response {place}"
 
 
 def _best_rows(
     criterion: Criterion, scale: Best, candidates: int, answers: Answers, set_aside: dict[int, str]
 ) -> Iterator[CheckedRating]:
     """One row per slot: 1 if chosen, 0 if not, missing for a response that is set aside."""
-    letters = answers.ratings.get(ABOUT_ITEM, {}).get(criterion.key)
+    letters = answers.ratings.get(WHOLE_ITEM, {}).get(criterion.key)
     compared = set(range(candidates)) - set_aside.keys()
     if letters is None and compared:
         if criterion.required:

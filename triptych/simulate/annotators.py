@@ -15,7 +15,7 @@ from random import Random
 from statistics import fmean
 from typing import Any
 
-from triptych.rubric.answers import ABOUT_ITEM, CONTEXT, LETTERS, option_name
+from triptych.rubric.answers import CONTEXT, LETTERS, WHOLE_ITEM, option_name
 from triptych.rubric.model import Criterion, Rubric
 from triptych.rubric.scales import Ask, Best, Choice, Likert, NumberScale, Scale
 from triptych.storage.models import JsonObject
@@ -175,7 +175,7 @@ def _judged(
     """The places that a criterion asks about, with the quality there; `rated` are those that are not set aside."""
     if criterion.about == "item":
         if rated or not isinstance(criterion.scale, Best):
-            yield ABOUT_ITEM, fmean(candidate.quality for candidate in places.values())
+            yield WHOLE_ITEM, fmean(candidate.quality for candidate in places.values())
         return
     for place, candidate in rated.items():
         yield place, candidate.quality

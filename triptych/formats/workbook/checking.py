@@ -38,7 +38,7 @@ from triptych.formats.workbook.reading import FilledRow, FilledWorkbook
 from triptych.formats.workbook.writing import GUIDELINES, WorkbookContents, WorkbookItem, row_key
 from triptych.languages.language import _
 from triptych.rubric.answers import (
-    ABOUT_ITEM,
+    WHOLE_ITEM,
     DraftExplanation,
     check_answers,
     check_explanation,
@@ -288,11 +288,11 @@ class _Checker:
         """The questions to be answered; rated: letters of the responses that are not set aside."""
         for criterion in self.asked:
             if rated or criterion.scale.kind != "best":
-                places = [ABOUT_ITEM] if criterion.about == "item" else list(rated)
+                places = [WHOLE_ITEM] if criterion.about == "item" else list(rated)
                 yield from ((criterion, place) for place in places)
 
     def _cells(self, rows: dict[str, FilledRow], place: str) -> Callable[[str], tuple[str, int]]:
-        if place == ABOUT_ITEM:
+        if place == WHOLE_ITEM:
             return lambda key: self._about_item(rows, key)
         return lambda key: (rows[place].cells.get(key, ""), rows[place].number)
 

@@ -17,7 +17,7 @@ from triptych.storage.models import JsonObject, Kind, Study
 from triptych.study.lifecycle import Design
 from triptych.study.settings import StudySettings
 
-ABOUT_ITEM = 0
+ABOUT_ITEM = 0  # as in stats.analysis.ratings, which imports SciPy
 UNKNOWN_POSITION = -1
 MOST_VALUES = 30
 
