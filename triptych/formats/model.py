@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, get_args
 
+from triptych.rubric.model import LETTERS
 from triptych.storage.models import JsonObject as JsonObject
 
 # A value of a JSON or Parquet file, or a cell. Numbers of JSON files are texts (`values.NumberText`).
@@ -27,7 +28,7 @@ MAX_COLUMNS = 200
 MAX_ROWS = 400_000
 CELLS_PER_LINE = 20  # of a CSV file, on average
 MAX_ITEMS = 100_000
-MAX_CANDIDATES = 6
+MAX_CANDIDATES = len(LETTERS)
 MAX_SYSTEMS = 50  # of a study; every pair of them is tested
 MAX_GROUPS = 20  # of annotators: every two are compared for every two systems under every criterion
 MAX_PROBLEMS = 200

@@ -20,6 +20,7 @@ from triptych.formats.layout import ID_NAMES, NUMBERED, is_header, is_known, kno
 from triptych.formats.model import Findings, Json, JsonObject, Record, Source
 from triptych.formats.tables import restored
 from triptych.formats.values import NumberText, json_in, kind_of
+from triptych.rubric.model import LETTERS
 from triptych.rubric.scales import as_typed
 from triptych.storage.models import Purpose
 
@@ -169,7 +170,7 @@ def _pearmut(record: Record, findings: Findings) -> JsonObject:
     if isinstance(rules, dict) and isinstance(target, dict):
         expected = [
             {"criterion": "score", "slot": letter, **_between(rules[system]["score"])}
-            for letter, system in zip("ABCDEF", target, strict=False)
+            for letter, system in zip(LETTERS, target, strict=False)
             if isinstance(rules.get(system), dict) and _is_range(rules[system].get("score"))
         ]
         values |= _check("attention", expected, None, findings) if expected else {}

@@ -22,8 +22,7 @@ from triptych.annotate.logged import LoggedAnnotation
 from triptych.annotate.onboarding import SCREENED_OUT
 from triptych.annotate.outcomes import LATER, how_it_ended
 from triptych.errors import ImportRefused, InvalidRubric
-from triptych.formats.model import MAX_SYSTEMS
-from triptych.formats.ratings.assemble import MAX_POSITIONS
+from triptych.formats.model import MAX_CANDIDATES, MAX_SYSTEMS
 from triptych.formats.ratings.model import LONGEST_SECONDS, YEARS
 from triptych.operations import frozen
 from triptych.privacy import personal_data
@@ -255,7 +254,7 @@ def _refuse_odd_positions(session: Session, study: Study) -> None:
     of_study = Assignment.study_id == study.id
     systems = session.scalar(select(func.count(System.id)).where(System.study_id == study.id)) or 0
     slots = select(Slot.position).join(Assignment, Assignment.id == Slot.assignment_id).where(of_study)
-    beyond = or_(Slot.position < 0, Slot.position >= max(systems, MAX_POSITIONS))
+    beyond = or_(Slot.position < 0, Slot.position >= max(systems, MAX_CANDIDATES))
     position = session.scalar(slots.where(beyond).limit(1))
     if position is not None:
         raise ValueError(f"{position} as slot.position")

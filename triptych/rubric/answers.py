@@ -14,11 +14,11 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from triptych.errors import InvalidAnnotation
+from triptych.rubric.model import LETTERS as LETTERS
 from triptych.rubric.model import Criterion, Rubric
 from triptych.rubric.scales import Ask, Best, Choice, Value, shown
 from triptych.rubric.wording import length_in_words
 
-LETTERS = "ABCDEF"
 WHOLE_ITEM, CONTEXT = "item", "context"
 MAX_TEXT = 10_000
 # PostgreSQL cannot store NUL, and no keyboard types one

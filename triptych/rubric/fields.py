@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from triptych.rubric.model import Rubric
+from triptych.rubric.model import LETTERS, Rubric
 from triptych.rubric.scales import KINDS
 
 
@@ -243,7 +243,7 @@ VALUES: dict[object, str] = {
 }
 # keys that refer to an element of a list, and that list: in the rubric, or in the part that contains the key
 ONE_OF = {"criterion": "criteria", "answer": "options"}
-SLOTS = {letter: f"response {letter}" for letter in "ABCDEF"}
+SLOTS = {letter: f"response {letter}" for letter in LETTERS}
 KEYS, TAGS = "key", "tag"
 
 

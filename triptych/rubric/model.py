@@ -5,7 +5,7 @@ A rubric is data. A new criterion or a whole new rubric needs no Python; `rubric
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
@@ -15,6 +15,8 @@ from triptych.rubric.wording import length_in_words, texts_of, translated
 from triptych.storage.models import Round
 
 Presentation = Literal["side_by_side", "succession"]
+Letter = Literal["A", "B", "C", "D", "E", "F"]
+LETTERS = "".join(get_args(Letter))  # of an item's responses on screen, as many as it may have
 MAX_CRITERIA = 50  # every pair of systems is tested under each
 QUOTE_IT = 'this is read as true/false; put it in quotes, as in "true"'
 
@@ -128,7 +130,7 @@ class ReferenceScore(RubricPart):
     """What a training item should get on one criterion, and why."""
 
     criterion: Key
-    slot: Literal["A", "B", "C", "D", "E", "F"] | None = "A"
+    slot: Letter | None = "A"
     value: float | str
     close: float = Field(default=0, ge=0, description="how far off an answer may be and still count as close")
     reason: Words
@@ -136,7 +138,7 @@ class ReferenceScore(RubricPart):
     @property
     def position(self) -> int | None:
         """The index of the candidate; None if the score is about the item."""
-        return None if self.slot is None else "ABCDEF".index(self.slot)
+        return None if self.slot is None else LETTERS.index(self.slot)
 
     @field_validator("value", mode="before")
     @classmethod
@@ -163,7 +165,7 @@ class RatedItem(RubricPart):
 
     context: str | tuple[RubricTurn, ...] = ""
     meta: dict[str, str] = {}
-    candidates: tuple[TrainingCandidate, ...] = Field(min_length=1, max_length=6)
+    candidates: tuple[TrainingCandidate, ...] = Field(min_length=1, max_length=len(LETTERS))
     references: tuple[ReferenceScore, ...] = Field(min_length=1)
 
 

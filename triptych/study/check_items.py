@@ -16,8 +16,7 @@ from triptych.errors import ImportRefused, InvalidAnnotation
 from triptych.formats.layout import CHECK_META
 from triptych.formats.model import ItemDraft
 from triptych.formats.values import typed_number
-from triptych.rubric.answers import LETTERS
-from triptych.rubric.model import Rubric
+from triptych.rubric.model import LETTERS, Rubric
 from triptych.rubric.scales import Choice, as_typed
 from triptych.storage import events
 from triptych.storage.events import EventKind
@@ -32,7 +31,7 @@ class Expected(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True, str_strip_whitespace=True)
 
     criterion: str
-    slot: str | None = Field(default=None, pattern=r"^[A-F]$")
+    slot: str | None = Field(default=None, pattern=f"^[{LETTERS}]$")
     accepted: str = Field(min_length=1)
     close: float = Field(default=0, ge=0, allow_inf_nan=False)
     reason: str = ""
@@ -48,7 +47,7 @@ class CheckDraft:
 
 
 REFERENCE = re.compile(
-    r"(?P<criterion>[a-z][a-z0-9_]*)(?:\s+(?P<slot>[A-F]))?\s*=\s*(?P<accepted>[^±;()\n]+?)"
+    rf"(?P<criterion>[a-z][a-z0-9_]*)(?:\s+(?P<slot>[{LETTERS}]))?\s*=\s*(?P<accepted>[^±;()\n]+?)"
     r"(?:\s*(?:±|\+/?-)\s*(?P<close>[\d.]+))?(?:\s*\((?P<reason>[^\n]*)\))?"
 )
 UNKNOWN_CRITERIA = (

@@ -15,7 +15,16 @@ from typing import NoReturn, TypeVar
 
 from triptych.errors import InvalidAnnotation
 from triptych.formats.layout import ITEM_GROUP
-from triptych.formats.model import MAX_GROUPS, MAX_SYSTEMS, CandidateDraft, Findings, ItemDraft, ItemFile, Problem
+from triptych.formats.model import (
+    MAX_CANDIDATES,
+    MAX_GROUPS,
+    MAX_SYSTEMS,
+    CandidateDraft,
+    Findings,
+    ItemDraft,
+    ItemFile,
+    Problem,
+)
 from triptych.formats.names import Lookalikes, fault_of
 from triptych.formats.ratings.controls import EXPLAINING, REASONS
 from triptych.formats.ratings.model import (
@@ -38,7 +47,6 @@ Row = TypeVar("Row", ImportedRating, ImportedHighlight, ImportedNote)
 About = tuple[str, str | None]  # item, system (None: the context)
 Place = tuple[str, str, str, str, str | None, str]  # kind, annotator, item, repeat, system, criterion
 StoredValue = tuple[float | None, str | None, bool]  # number, option, missing
-MAX_POSITIONS = 6
 MAX_TWICE = 5  # repeated ratings that are listed individually
 POSITION = re.compile(r"#(\d{1,3})")  # a system identified by its place among an item's candidates
 PLURAL = re.compile(r"s\b")
@@ -407,8 +415,8 @@ class _Builder:
         before, position = work.systems.get(system), rating.position
         if position is None or position == before:
             work.systems.setdefault(system)
-        elif not 0 <= position < MAX_POSITIONS:
-            self.error(f"position {position}: positions count from 0 to {MAX_POSITIONS - 1}.", rating.row, "position")
+        elif not 0 <= position < MAX_CANDIDATES:
+            self.error(f"position {position}: positions count from 0 to {MAX_CANDIDATES - 1}.", rating.row, "position")
         elif before is not None or position in work.systems.values():
             self.error(f"position {position} does not fit the other rows of this annotation.", rating.row, "position")
         else:
