@@ -203,7 +203,9 @@ def restore(engine: Engine, source: Path, actor: str, *, alone: bool = False) ->
                     _exchange(database.sqlite_path(str(engine.url)), part)
                 else:
                     sqlite_files.overwrite_sqlite(current, part)
-    upkeep.forget()  # clears what this process has cached
+    # the two caches that take a study's number of events, or its design's hash, for its state; others compare with a
+    # frame or a stored event, or their keys differ between studies of two databases
+    upkeep.forget()
     texts.forget()
     return Restored(source.name, before.path, heads, again, differing, before.lasting is None)
 
