@@ -50,7 +50,7 @@ def actions(study: Study, chosen: Sequence[Participant], actor: str) -> None:
 def _links(study: Study, chosen: Sequence[Participant], actor: str, key: str) -> None:
     """Actions on links, offered only if everyone selected can still sign in; the next run shows new links."""
     people = [person.pseudonym for person in chosen]
-    if all(person.step != Phase.stopped and person.member.kind == Kind.human for person in chosen):
+    if all(person.phase != Phase.stopped and person.member.kind == Kind.human for person in chosen):
         if button("Remind", f"remind-{key}", help=REMIND_HINT, icon=":material/mail:"):
             show_links(study.slug, *(run_command(invitations.remind, study, people, actor) or ()))
             st.rerun()

@@ -12,7 +12,7 @@ from sqlalchemy import select
 
 from triptych.annotate import annotations, assignments, blinding, checks, desk
 from triptych.annotate.assignments import NoItem
-from triptych.annotate.checks import Shown, due, expected, verdict
+from triptych.annotate.checks import Shown, closeness, due, expected
 from triptych.annotate.reservations import Assigned
 from triptych.errors import ImportRefused, NotAllowed
 from triptych.formats.model import ItemDraft, ItemFile
@@ -140,7 +140,7 @@ def test_checks_turned_on_late_do_not_come_in_a_burst():
     ],
 )
 def test_an_answer_is_compared_with_what_is_accepted(answer, accepted, close, result):
-    assert verdict(answer, accepted, close) == result
+    assert closeness(answer, accepted, close) == result
 
 
 # Check items of a study
@@ -208,7 +208,7 @@ def test_a_reference_keeps_all_its_digits(module_engine):
         accepted = set(
             session.scalars(select(Reference.accepted).join(Item, Item.id == Reference.item_id).where(*items))
         )
-        assert {verdict(1234567.0, reference, 0) for reference in accepted} == {"same"}
+        assert {closeness(1234567.0, reference, 0) for reference in accepted} == {"same"}
         rubric_read = lifecycle.design_of(session, study).rubric
         assert checks.in_words(rubric_read, "price", accepted.pop()) == "1234567"
         session.rollback()
@@ -286,7 +286,7 @@ def test_a_reference_counts_the_candidates_as_in_the_file(checked):
 
     comparisons = checks.compared(session, Assignment.id == work.id)
 
-    assert [(comparison.criterion, comparison.verdict) for comparison in comparisons] == [("fluency", "same")] * 3
+    assert [(comparison.criterion, comparison.closeness) for comparison in comparisons] == [("fluency", "same")] * 3
     assert {blinding.LETTERS[present(comparison.position)]: comparison.given for comparison in comparisons} == {
         letter: right[text[-1]] for letter, text in texts.items()
     }

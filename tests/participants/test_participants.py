@@ -69,7 +69,7 @@ def test_retired_items_keep_nobody_from_being_done(engine, make_study):
         rated = session.get_one(Item, own[0]).external_id
         amend(session, here, Parts(retire=(rated, *unseen)), "Not needed.", lead.pseudonym)
     rows = seen(engine, study)[2]
-    assert [(row.done, row.total, row.step) for row in rows] == [(3, 3, Phase.done), (0, 2, Phase.invited)]
+    assert [(row.done, row.total, row.phase) for row in rows] == [(3, 3, Phase.done), (0, 2, Phase.invited)]
 
 
 def test_the_plan_says_how_many_items_are_somebodys(engine, make_study):
@@ -86,7 +86,7 @@ def test_the_plan_says_how_many_items_are_somebodys(engine, make_study):
         submit(session, here, people[0])
         amend(session, here, Parts(retire=(items[3].external_id,)), "Not needed.", lead.pseudonym)
     rows = seen(engine, study)[2]
-    assert [(row.done, row.total, row.step) for row in rows] == [(2, 2, Phase.done), (0, 2, Phase.invited)]
+    assert [(row.done, row.total, row.phase) for row in rows] == [(2, 2, Phase.done), (0, 2, Phase.invited)]
 
 
 def test_everybody_is_in_one_of_the_phases(engine, make_study):

@@ -155,7 +155,7 @@ def expected(rules: Checks, seed: str, total: int, attention: int, gold: int) ->
 # What an answer is compared with
 
 
-def verdict(answer: float | str | None, accepted: str, close: float) -> str:
+def closeness(answer: float | str | None, accepted: str, close: float) -> str:
     """`same`, `close` (within the reference's own margin) or `different`.
 
     `accepted`: a number, or keys of options separated by `|`.
@@ -194,7 +194,7 @@ class Compared:
     given: float | str | None
     accepted: str
     reason: str
-    verdict: str
+    closeness: str
 
 
 def not_retired(study: Study) -> ColumnElement[bool]:
@@ -224,7 +224,7 @@ def compared(session: Session, which: ColumnElement[bool]) -> list[Compared]:
     for assignment_id, key, reference in session.execute(query):
         position = None if reference.position is None else slots[assignment_id][reference.position]
         answer = answers.get((assignment_id, position, reference.criterion_id))
-        judged = verdict(answer, reference.accepted, reference.close)
+        judged = closeness(answer, reference.accepted, reference.close)
         held_against = reference.accepted, reference.reason, judged
         comparisons.append(Compared(assignment_id, key, position, answer, *held_against))
     return comparisons

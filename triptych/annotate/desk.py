@@ -99,7 +99,7 @@ def _feedback(session: Session, rubric: Rubric, assignment: Assigned) -> Feedbac
                 slot=None if comparison.position is None else LETTERS[comparison.position],
                 given=in_words(rubric, comparison.criterion, comparison.given),
                 reference=in_words(rubric, comparison.criterion, comparison.accepted),
-                verdict=comparison.verdict,
+                verdict=comparison.closeness,
                 reason=comparison.reason,
             )
             for comparison in compared(session, Assignment.id == assignment.id)

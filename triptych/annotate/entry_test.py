@@ -258,7 +258,7 @@ def _of_items(session: Session, rubric: Rubric, which: ColumnElement[bool]) -> t
             text = _("Item {number}, response {letter}: {criterion}", number=number, letter=letter, criterion=title)
         answer = checks.in_words(rubric, comparison.criterion, comparison.given)
         right = checks.in_words(rubric, comparison.criterion, comparison.accepted)
-        explained.append(AnsweredQuestion(text, answer, right, comparison.reason, comparison.verdict != "different"))
+        explained.append(AnsweredQuestion(text, answer, right, comparison.reason, comparison.closeness != "different"))
     return tuple(explained)
 
 
@@ -397,7 +397,7 @@ def next_gold(session: Session, study: Study, who: Who, membership: AnnotatorMem
         return to_do[0]
     comparisons = checks.compared(session, rated)
     attempt.asked = len(comparisons)  # fewer than at its start if a lead retired one of the items meanwhile
-    _end(session, study, who, attempt, sum(comparison.verdict != "different" for comparison in comparisons))
+    _end(session, study, who, attempt, sum(comparison.closeness != "different" for comparison in comparisons))
     return None
 
 

@@ -55,7 +55,7 @@ class Participant:
 
     member: Member
     group: str
-    step: Phase
+    phase: Phase
     why: str
     flags: tuple[str, ...]
     done: int
@@ -72,12 +72,12 @@ class Participant:
     @property
     def is_flagged(self) -> bool:
         """Whether a lead should check them; never if they have stopped."""
-        return bool(self.flags) and self.step != Phase.stopped
+        return bool(self.flags) and self.phase != Phase.stopped
 
     @property
     def state(self) -> str:
         """The state as one word, for lists."""
-        return "Flagged" if self.is_flagged else self.step
+        return "Flagged" if self.is_flagged else self.phase
 
 
 class _Signs(NamedTuple):
@@ -112,7 +112,7 @@ def participants(
         Participant(
             member,
             settings.annotator_groups.get(name, ""),
-            _step(member, progress.get(name), sign, is_full),
+            _phase(member, progress.get(name), sign, is_full),
             _why(member),
             tuple(flags.get(name, ())),
             progress[name].done if name in progress else 0,
@@ -166,7 +166,7 @@ def _seen_at(signs: _Signs, study: Study) -> datetime | None:
     return max((at for at in (signs.signed_in_at, signs.worked_at, held) if at), default=None)
 
 
-def _step(member: Member, progress: AnnotatorProgress | None, signs: _Signs, is_full: bool) -> Phase:
+def _phase(member: Member, progress: AnnotatorProgress | None, signs: _Signs, is_full: bool) -> Phase:
     done, total = (progress.done, progress.total) if progress else (0, 0)
     if _why(member):
         return Phase.stopped

@@ -152,7 +152,7 @@ def _checked(session: Session, study: Study) -> tuple[Counter[tuple[int, str]], 
     done &= not_retired(study)
     as_agreed: dict[int, list[bool]] = defaultdict(list)
     for comparison in compared(session, done & Assignment.state.in_(RATED)):
-        as_agreed[comparison.assignment_id].append(comparison.verdict != "different")
+        as_agreed[comparison.assignment_id].append(comparison.closeness != "different")
     shown, met, skipped = Counter[tuple[int, str]](), Counter[tuple[int, str]](), Counter[int]()
     checks = select(Assignment.id, Assignment.person_id, Assignment.purpose, Assignment.state).where(done)
     for assignment, person, purpose, state in session.execute(checks):
