@@ -43,10 +43,9 @@ from triptych.storage.models import (
     Origin,
     PlannedItem,
     Purpose,
-    Role,
     Study,
     StudyState,
-    has_value,
+    annotators_part,
 )
 from triptych.study import lifecycle
 from triptych.study.persons import Who
@@ -286,8 +285,7 @@ def locked(session: Session, who: Who, token: str) -> tuple[AnnotatorMembership,
 
 @cache
 def _locked() -> Select[*tuple[Any, ...]]:
-    own = (Assignment.study_id == Membership.study_id) & (Assignment.person_id == Membership.person_id)
-    query = select_membership().join(Assignment, own).where(Assignment.token == bindparam("token"))
+    query = select_membership().join(Assignment, annotators_part()).where(Assignment.token == bindparam("token"))
     both = query.add_columns(*select_assigned().selected_columns, _has_edited())
     return both.with_for_update(key_share=True, of=[Membership, Assignment])
 
@@ -320,9 +318,7 @@ def _asked(to_change: bool) -> Select[*tuple[Any, ...]]:
     query = of_login.join(login, login.c.id == Assignment.person_id).where(Assignment.token == bindparam("token"))
     if not to_change:
         return query
-    own = (Membership.study_id == Assignment.study_id) & (Membership.person_id == Assignment.person_id)
-    annotator = has_value(Membership.role, Role.annotator)
-    return query.join(Membership, own & annotator).with_for_update(key_share=True, of=Membership)
+    return query.join(Membership, annotators_part()).with_for_update(key_share=True, of=Membership)
 
 
 def longest_text(session: Session, who: Who) -> int:

@@ -37,10 +37,10 @@ from triptych.storage.models import (
     Person,
     Purpose,
     Rating,
-    Role,
     StoredCriterion,
     Study,
     System,
+    annotators_part,
 )
 from triptych.study import lifecycle
 from triptych.study.lint import giveaways
@@ -154,11 +154,11 @@ def _askable(study: Study, item: str, who: Who) -> Select[int, str]:
         select(Assignment.id, Person.pseudonym)
         .join(Item, Item.id == Assignment.item_id)
         .join(Person, Person.id == Assignment.person_id)
-        .join(Membership, (Membership.person_id == Person.id) & (Membership.study_id == Assignment.study_id))
+        .join(Membership, annotators_part())
         .where(Assignment.study_id == study.id, Item.external_id == item, Assignment.state.in_(SEEN))
         .where(Assignment.purpose == Purpose.main, Person.kind == Kind.human, Person.disabled_at.is_(None))
         .where(Person.id != who.person_id)
-        .where(Membership.role == Role.annotator, Membership.withdrawn_at.is_(None))
+        .where(Membership.withdrawn_at.is_(None))
     )
 
 

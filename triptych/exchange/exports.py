@@ -38,7 +38,7 @@ from triptych.formats.writers.writing import zipped
 from triptych.privacy.publication import notes_on_publishing
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.csv_rows import export_highlights, export_ratings
-from triptych.results.frame.loading import GIVEN_STATE, membership_of
+from triptych.results.frame.loading import GIVEN_STATE
 from triptych.results.frame.upkeep import late_work, leads_of
 from triptych.storage import arrivals, events
 from triptych.storage.answers import ANSWER, Answer, Columns, select_answers
@@ -60,6 +60,7 @@ from triptych.storage.models import (
     Study,
     System,
     Turn,
+    annotators_part,
 )
 from triptych.study import lifecycle, log
 from triptych.study.system_names import speaker_titles, system_names
@@ -288,7 +289,7 @@ def _annotations(late: frozenset[int]) -> Select[int, *tuple[object, ...]]:
             Assignment.id.in_(late).label("after_unblinding"),
         )
         .select_from(Assignment)
-        .outerjoin(Membership, membership_of())
+        .outerjoin(Membership, annotators_part())
         .outerjoin(first, first.id == Assignment.repeat_of)
         .outerjoin(first_item, first_item.id == first.item_id)
         .order_by(Assignment.id)

@@ -56,11 +56,11 @@ from triptych.storage.models import (
     Person,
     Purpose,
     Rating,
-    Role,
     Slot,
     Study,
     Turn,
     Utc,
+    annotators_part,
 )
 from triptych.storage.rows import DESIGN, TABLES, TAKING_PART, UNPROVED, Row, as_carried, of_study, stored, within
 from triptych.storage.unreadable import UNREADABLE, reading_apart, unreadable
@@ -422,10 +422,9 @@ def _of_places(session: Session, study: Study) -> Iterator[str]:
     """Items whose `taken` differs from their held or filled places. Annotations by excluded annotators, judges and
     simulated annotators fill none.
     """
-    member = and_(Membership.person_id == Assignment.person_id, Membership.study_id == Assignment.study_id)
     held = (
         select(Assignment.item_id)
-        .outerjoin(Membership, and_(member, Membership.role == Role.annotator, Membership.excluded_at.is_not(None)))
+        .outerjoin(Membership, annotators_part() & Membership.excluded_at.is_not(None))
         .where(Assignment.study_id == study.id, Assignment.purpose == Purpose.main, Membership.id.is_(None))
         .where(Assignment.state.in_([AssignmentState.reserved, *IN_PLACE]), takes_places(study))
     )

@@ -11,7 +11,17 @@ from sqlmodel import Session
 from triptych.annotate.onboarding import SCREENED_OUT
 from triptych.stats.numbers import counted
 from triptych.storage.events import EventKind
-from triptych.storage.models import SEEN, Assignment, Event, EventDetail, Kind, Membership, Person, Role, Study
+from triptych.storage.models import (
+    SEEN,
+    Assignment,
+    Event,
+    EventDetail,
+    Kind,
+    Membership,
+    Person,
+    Study,
+    annotators_part,
+)
 from triptych.study.settings import Sharing, settings_of
 
 ONE_BY_ONE = ("ratings", "texts")  # values of "what is published" that cover individual ratings
@@ -28,12 +38,11 @@ class PublicationConsent(NamedTuple):
 
 def agreements(session: Session, study: Study) -> list[PublicationConsent]:
     """Those of everybody with finished work in the study."""
-    part = (Membership.study_id == Assignment.study_id) & (Membership.person_id == Assignment.person_id)
     columns = Membership.consent_version, Membership.withdrawn_at, Membership.turned_away_as
     query = (
         select(Person.pseudonym, Person.kind, *columns)
         .join(Assignment, Assignment.person_id == Person.id)
-        .outerjoin(Membership, part & (Membership.role == Role.annotator))
+        .outerjoin(Membership, annotators_part())
         .where(Assignment.study_id == study.id, Assignment.state.in_(SEEN))
         .distinct()
     )

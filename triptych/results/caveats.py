@@ -15,7 +15,6 @@ from sqlmodel import Session
 
 from triptych.results.annotators import speed_flag, speeds_of
 from triptych.results.design_caveats import one_at_a_time, unequal_sets, unequal_work, unevenly_missing, ungrouped
-from triptych.results.frame.loading import membership_of
 from triptych.results.frame.table import Filters
 from triptych.results.frame.upkeep import unblinding
 from triptych.results.judges import excluded_judges, judges_in, sides
@@ -42,6 +41,7 @@ from triptych.storage.models import (
     Purpose,
     Study,
     System,
+    annotators_part,
 )
 from triptych.study.annotator_groups import first_annotations, late_groups
 from triptych.study.copies import earlier_runs
@@ -201,7 +201,7 @@ def _decided_by_excluded(session: Session, study: Study) -> Iterator[Finding]:
     finals = (
         select(func.count(), func.count().filter(excluded))
         .select_from(Assignment)
-        .outerjoin(Membership, membership_of())
+        .outerjoin(Membership, annotators_part())
     )
     decided = Assignment.purpose == Purpose.adjudication, Assignment.state == AssignmentState.submitted
     of, count = session.execute(finals.where(Assignment.study_id == study.id, *decided)).one()

@@ -571,6 +571,12 @@ LAST_VERSION = Assignment.version - 1
 SUBMITTED_ONCE = 2  # version of an assignment with one submission
 
 
+def annotators_part() -> ColumnElement[bool]:
+    """Condition on Membership and Assignment: the annotator's part in the assignment's study."""
+    own = (Membership.study_id == Assignment.study_id) & (Membership.person_id == Assignment.person_id)
+    return own & has_value(Membership.role, Role.annotator)
+
+
 class Slot(Base, table=True):
     """The place (0, 1, 2; A, B, C on screen) that a candidate has in one assignment."""
 

@@ -42,6 +42,7 @@ from triptych.storage.models import (
     StoredCriterion,
     Study,
     StudyState,
+    annotators_part,
 )
 from triptych.study import contents, copies
 from triptych.study.check_items import add_check_items, sorted_out
@@ -460,14 +461,8 @@ def lines_of(session: Session, studies: Sequence[Study]) -> list[StudyLine]:
         .where(*counts)
     )
     annotators = _per_study(session, members.group_by(Membership.study_id))
-    finished = members.join(
-        Assignment, (Assignment.study_id == Membership.study_id) & (Assignment.person_id == Membership.person_id)
-    ).join(Item, Item.id == Assignment.item_id)
-    finished = finished.where(
-        Assignment.purpose == Purpose.main,
-        Assignment.state.in_(IN_PLACE),
-        ~Item.retired,
-    )
+    finished = members.join(Assignment, annotators_part()).join(Item, Item.id == Assignment.item_id)
+    finished = finished.where(Assignment.purpose == Purpose.main, Assignment.state.in_(IN_PLACE), ~Item.retired)
     done = _per_study(session, finished.group_by(Membership.study_id))
     return [
         StudyLine(study, *size_of.get(study.id, (0, 0)), done.get(study.id, 0), annotators.get(study.id, 0))

@@ -13,7 +13,6 @@ from sqlmodel import Session
 from triptych.errors import NotFound
 from triptych.formats.texts.text_format import Format
 from triptych.results.frame.counted import counted_items, people_counted
-from triptych.results.frame.loading import membership_of
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
 from triptych.rubric.model import HighlightLabel
@@ -31,6 +30,7 @@ from triptych.storage.models import (
     Study,
     System,
     Turn,
+    annotators_part,
 )
 from triptych.study import lifecycle
 from triptych.study.settings import formats_of
@@ -109,7 +109,7 @@ def highlights_of(study: Study, *columns: SQLColumnExpression[object] | type[Bas
         .join(Item, Item.id == Assignment.item_id)
         .outerjoin(Slot, and_(Slot.assignment_id == Highlight.assignment_id, Slot.position == Highlight.position))
         .outerjoin(Candidate, Candidate.id == Slot.candidate_id)
-        .outerjoin(Membership, membership_of())
+        .outerjoin(Membership, annotators_part())
         .where(
             Assignment.study_id == study.id,
             Assignment.purpose == Purpose.main,

@@ -30,10 +30,10 @@ from triptych.storage.models import (
     Person,
     Purpose,
     Rating,
-    Role,
     Slot,
     Study,
     System,
+    annotators_part,
 )
 from triptych.study import lifecycle
 from triptych.study.lifecycle import CriterionRow
@@ -164,15 +164,6 @@ def _limited(statement: Select[*Columns], only: Collection[int] | None) -> Selec
     return statement if only is None else statement.where(Assignment.id.in_(only))
 
 
-def membership_of() -> ColumnElement[bool]:
-    """The annotator's part in the assignment's study."""
-    return and_(
-        Membership.study_id == Assignment.study_id,
-        Membership.person_id == Assignment.person_id,
-        Membership.role == Role.annotator,
-    )
-
-
 def select_work(*columns: SQLColumnExpression[object]) -> Select[*tuple[Any, ...]]:
     """Assignments with their item, their person, and that person's part in the study, if there is one."""
     return (
@@ -180,7 +171,7 @@ def select_work(*columns: SQLColumnExpression[object]) -> Select[*tuple[Any, ...
         .select_from(Assignment)
         .join(Item, Item.id == Assignment.item_id)
         .join(Person, Person.id == Assignment.person_id)
-        .outerjoin(Membership, membership_of())
+        .outerjoin(Membership, annotators_part())
     )
 
 
