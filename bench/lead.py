@@ -15,7 +15,7 @@ from bench.options import Options
 from triptych.errors import ImportRefused
 from triptych.formats import read_items
 from triptych.formats.model import CandidateDraft, ItemDraft
-from triptych.rubric.files import load_rubric, shipped_rubrics
+from triptych.rubric.files import read_shipped
 from triptych.simulate.demo import HALF_DONE
 from triptych.simulate.planner import advise
 from triptych.stats.components import Components
@@ -69,7 +69,7 @@ def _refuse(content: bytes, name: str) -> None:
 
 
 def linting(rounds: int) -> Figure:
-    rubric, items = load_rubric(shipped_rubrics()[HALF_DONE]), long_items()
+    rubric, items = read_shipped()[HALF_DONE][1], long_items()
     taken = milliseconds(lambda: linter.lint(rubric, items, ()), rounds)
     note = f"{ITEMS:,} items of three candidates of 60 words"
     return at_most("linter before launch", "ms", taken, 1000, note=note)

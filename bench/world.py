@@ -17,7 +17,7 @@ from triptych.annotate import onboarding
 from triptych.formats import read_items
 from triptych.formats.model import ItemDraft
 from triptych.people import accounts, joining, logins
-from triptych.rubric.files import load_rubric, shipped_rubrics
+from triptych.rubric.files import parse_rubric, read_shipped
 from triptych.rubric.model import Rubric
 from triptych.storage import database, schema
 from triptych.storage.models import Access, Person, StudyState
@@ -68,7 +68,7 @@ def build_world(home: Path, items: int = 200, annotators: int = 1, raters: int =
         cookies = tuple(_join(session, study, f"Annotator {n}") for n in range(annotators))
         leads = _sign_in(session, lead)
         slug = study.slug
-    return World(home, slug, load_rubric(RUBRIC), cookies, leads)
+    return World(home, slug, parse_rubric(RUBRIC.read_text()), cookies, leads)
 
 
 def _length(item: ItemDraft) -> int:
@@ -83,15 +83,15 @@ def build_shipped(home: Path, annotators: int) -> dict[str, World]:
     worlds = {}
     with _led(home) as (session, lead):
         cookie = _sign_in(session, lead)
-        for key, path in shipped_rubrics().items():
+        for key, (text, rubric) in read_shipped().items():
             file = TEXTS.with_name(f"{key}.jsonl")
             item = max(read_items(file.read_bytes(), file.name).items, key=_length)
             plan = lifecycle.StudyPlan(title=key, raters_per_item=annotators, access=Access.invited, seed="bench")
-            study = lifecycle.create_study(session, plan, path.read_text(), [item], lead.pseudonym, lead.id)
+            study = lifecycle.create_study(session, plan, text, [item], lead.pseudonym, lead.id)
             study.settings = stored(StudySettings(entry=EntryRules(kind="none")))
             lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
             cookies = tuple(_join(session, study, f"{key} {n}") for n in range(annotators))
-            worlds[key] = World(home, study.slug, load_rubric(path), cookies, cookie)
+            worlds[key] = World(home, study.slug, rubric, cookies, cookie)
     return worlds
 
 

@@ -33,7 +33,7 @@ from triptych.formats.model import TurnDraft
 from triptych.operations import verify
 from triptych.people import joining
 from triptych.people.membership import membership_of
-from triptych.rubric.files import load_rubric, shipped_rubrics
+from triptych.rubric.files import read_shipped, shipped_rubrics
 from triptych.storage import events
 from triptych.storage.database import writing
 from triptych.storage.models import (
@@ -161,7 +161,7 @@ def test_dialogues_in_every_script_take_as_long_to_read(engine):
 def test_training_scores_are_shown_after_training_only(make):
     yaml = shipped_rubrics()["esc_dialogue"].read_text()
     session, study, who = make(yaml)
-    rubric = load_rubric(shipped_rubrics()["esc_dialogue"])
+    rubric = read_shipped()["esc_dialogue"][1]
     secret = rubric.training[0].references[0].reason
     assert secret not in instructions_for(session, study, who).model_dump_json()
     work = assigned(session, study, who)
@@ -317,7 +317,7 @@ def test_a_lead_readmits_an_annotator_and_the_log_says_why(make):
 
 def test_eight_of_ten_pass_the_shipped_entry_test(module_engine):
     path = shipped_rubrics()["mental_health_qa"]
-    questions = load_rubric(path).entry_test.questions
+    questions = read_shipped()["mental_health_qa"][1].entry_test.questions
     with writing(module_engine) as session:
         for study_round, right, stage in (
             (Round.main, 0, None),
@@ -596,7 +596,7 @@ def test_the_study_says_how_long_an_item_is_kept(make, monkeypatch):
 
 
 def test_treatment_suggestions_belong_to_the_experts_round():
-    rubric = load_rubric(shipped_rubrics()["mental_health_qa"])
+    rubric = read_shipped()["mental_health_qa"][1]
     item = SimpleNamespace(context="A post", meta={}, extra_texts={"Treatment suggestions": "Rest."})
 
     shown = {name: blinding.as_seen(rubric, name, item, [], ()).context.extra_texts for name in ("expert", "crowd")}

@@ -11,7 +11,7 @@ from triptych.formats.workbook import checking
 from triptych.formats.workbook.columns import TEXT, letters_of
 from triptych.formats.workbook.reading import FilledRow, FilledWorkbook
 from triptych.formats.workbook.writing import WorkbookContents, WorkbookItem, row_key
-from triptych.rubric.files import load_rubric, shipped_rubrics
+from triptych.rubric.files import read_shipped
 
 ITEMS, RESPONSES = 30, 3
 filled = partial(FilledWorkbook, token="book", consent="", agreed="", language="en", without_value=(), merged=())
@@ -20,7 +20,7 @@ filled = partial(FilledWorkbook, token="book", consent="", agreed="", language="
 @pytest.fixture
 def book() -> WorkbookContents:
     items = [WorkbookItem(f"item-{n}", f"c {n}", (), [f"r {n} {m}" for m in range(RESPONSES)]) for n in range(ITEMS)]
-    return WorkbookContents("book", "S", "P", load_rubric(shipped_rubrics()["rrgen"]), "main", (), items)
+    return WorkbookContents("book", "S", "P", read_shipped()["rrgen"][1], "main", (), items)
 
 
 def keys_of(book: WorkbookContents) -> list[str]:

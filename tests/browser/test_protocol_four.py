@@ -27,7 +27,7 @@ from helpers.studies import ROOT
 from openpyxl import load_workbook
 
 from bench.server import Server, running_app
-from triptych.rubric.files import load_rubric, shipped_rubrics
+from triptych.rubric.files import read_shipped
 from triptych.rubric.model import Rubric
 
 pytestmark = pytest.mark.browser
@@ -49,7 +49,7 @@ BEST_FIRST = {"expert": SYSTEMS, "crowd": SYSTEMS[::-1]}
 
 @cache
 def rubric() -> Rubric:
-    return load_rubric(shipped_rubrics()["mental_health_qa"])
+    return read_shipped()["mental_health_qa"][1]
 
 
 def opinion(round_: str, item: str, system: str, criterion: str) -> int:

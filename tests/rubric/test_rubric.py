@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from triptych.errors import InvalidAnnotation, InvalidRubric
-from triptych.rubric.files import RUBRICS, json_schema, load_rubric, parse_rubric
+from triptych.rubric.files import RUBRICS, json_schema, parse_rubric, read_rubric
 from triptych.rubric.model import Criterion, Rubric
 from triptych.rubric.scales import KINDS, Best, Likert, NumberScale
 from triptych.storage.models import Round
@@ -217,7 +217,7 @@ def test_more_than_ten_mistakes_are_counted_not_listed() -> None:
 def test_an_unreadable_file_is_named_with_its_reason(tmp_path: Any, name: str, reason: str) -> None:
     (tmp_path / "latin.yaml").write_bytes(b"key: caf\xe9\n")
     with pytest.raises(InvalidRubric, match=f"{name}{reason}"):
-        load_rubric(tmp_path / name)
+        read_rubric(tmp_path / name)
 
 
 leaves = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.dates()

@@ -12,7 +12,7 @@ import yaml
 from helpers.present import present
 
 from triptych.languages.language import codes
-from triptych.rubric.files import json_schema, load_rubric, parse_rubric, read_rubric, shipped_rubrics
+from triptych.rubric.files import json_schema, parse_rubric, read_rubric, read_shipped, shipped_rubrics
 from triptych.rubric.model import Criterion, Rubric, StudyStart
 from triptych.rubric.scales import Choice, ChoiceOption, Likert
 
@@ -22,7 +22,7 @@ NOT_COUNTED = {"examples", "worked_example", "training", "entry_test", "translat
 
 
 def rubric(key: str) -> Rubric:
-    return load_rubric(FILES[key])
+    return read_shipped()[key][1]
 
 
 def by_key(key: str) -> dict[str, Criterion]:
@@ -74,7 +74,7 @@ def test_a_shipped_file_names_its_schema_for_editors(key: str) -> None:
 
 @pytest.mark.parametrize("key", sorted(SHIPPED))
 def test_a_shipped_rubric_is_whole_in_every_language(key: str) -> None:
-    rubric = load_rubric(FILES[key])
+    rubric = read_shipped()[key][1]
     for code in codes():
         other = rubric.in_language(code)
         assert not other.untranslated and other.wording == code
@@ -83,7 +83,7 @@ def test_a_shipped_rubric_is_whole_in_every_language(key: str) -> None:
 
 
 def test_a_changed_text_loses_its_translation() -> None:
-    rubric = load_rubric(FILES["rrgen"])
+    rubric = read_shipped()["rrgen"][1]
     changed = parse_rubric(read_rubric(FILES["rrgen"]).replace("title: Fluency", "title: Good language", 1))
     assert changed.in_language("de").criterion("fluency").title == "Good language"
     assert changed.in_language("de").untranslated == {"Good language"}

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from triptych.rubric.answers import LETTERS, check_answers, parse_answers
-from triptych.rubric.files import load_rubric, parse_rubric, shipped_rubrics
+from triptych.rubric.files import parse_rubric, read_shipped, shipped_rubrics
 from triptych.rubric.model import Rubric
 from triptych.simulate.annotators import SimulatedCandidate, generate_answers
 from triptych.storage.models import Round
@@ -63,7 +63,7 @@ candidates = st.lists(
 @cache
 def rubric_called(key: str) -> Rubric:
     """One of this file, or a shipped one."""
-    return parse_rubric(OWN[key]) if key in OWN else load_rubric(shipped_rubrics()[key])
+    return parse_rubric(OWN[key]) if key in OWN else read_shipped()[key][1]
 
 
 @pytest.mark.parametrize("key", [*shipped_rubrics(), *OWN])

@@ -18,7 +18,7 @@ from triptych.formats.model import ReadOptions
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
 from triptych.results.progress import overview
-from triptych.rubric.files import load_rubric, parse_rubric, shipped_rubrics
+from triptych.rubric.files import parse_rubric, read_shipped, shipped_rubrics
 from triptych.simulate import demo
 from triptych.storage import database, events
 from triptych.storage.models import (
@@ -258,8 +258,7 @@ def test_the_list_counts_whatever_happened_as_the_results_do(sqlite_engine, make
 
 
 def fits(rubric: str, data: bytes, name: str = "items.jsonl", **options) -> list[str]:
-    rubrics = shipped_rubrics()
-    parsed = load_rubric(rubrics[rubric]) if rubric in rubrics else parse_rubric(rubric)
+    parsed = read_shipped()[rubric][1] if rubric in shipped_rubrics() else parse_rubric(rubric)
     return misfits(parsed, read_items(data, name, ReadOptions(**options)))
 
 

@@ -216,11 +216,6 @@ def _says(text: str, value: Mapping[str, object]) -> bool:
         return False
 
 
-def load_rubric(path: Path) -> Rubric:
-    """The rubric in a file. Raises InvalidRubric."""
-    return parse_rubric(read_rubric(path), path.name)
-
-
 def read_rubric(path: Path) -> str:
     """The YAML in a file, or as much of it as is too long for a rubric. Raises InvalidRubric."""
     try:

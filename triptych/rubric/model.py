@@ -251,7 +251,7 @@ class Translation(RubricPart):
 
 
 class Rubric(RubricPart):
-    """A whole rubric. Load one with `load_rubric` or `parse_rubric` of `rubric/files.py`."""
+    """A whole rubric. `parse_rubric` of `rubric/files.py` reads one."""
 
     key: Key
     title: Words

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bench.world import RUBRIC, TEXTS
 from triptych.formats import read_items
-from triptych.rubric.files import load_rubric
+from triptych.rubric.files import parse_rubric
 from triptych.rubric.model import Criterion
 from triptych.rubric.scales import Choice, Likert
 
@@ -26,7 +26,7 @@ class Question:
 
 def questions() -> list[Question]:
     """The rubric's five criteria for each of three responses, as Triptych's annotators see them."""
-    return [_question(criterion, place) for place in PLACES for criterion in load_rubric(RUBRIC).criteria]
+    return [_question(criterion, place) for place in PLACES for criterion in parse_rubric(RUBRIC.read_text()).criteria]
 
 
 def _question(criterion: Criterion, place: str) -> Question:
