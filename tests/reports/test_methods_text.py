@@ -115,8 +115,8 @@ def test_no_sentence_names_a_test_without_its_numbers(
 
 def test_a_declared_slice_without_tests_states_no_bound():
     """The text removed the rule with the bound that the slices share, and printed the rule of the study."""
-    part = {"settings": StudySettings(preregistration=Preregistration(slices=("dialogue",))), "planned": PLANNED[1]}
-    whole = some_study(1, annotators=3, items=12, systems=1, share=1, points=5, **part)
+    declared = StudySettings(preregistration=Preregistration(slices=("dialogue",)))
+    whole = some_study(1, annotators=3, items=12, systems=1, share=1, points=5, settings=declared, planned=PLANNED[1])
     study = analysis(whole, field="dialogue", value="1")
     text = " ".join(statistics(study, Book.of(study)))
     assert "Results are interim: 36 of 1,000 planned annotations are in. 1 person opened" in text
