@@ -1,6 +1,6 @@
 """The small file next to a backup: when the backup was begun, and the last event of each study in it.
 
-It shows what the backup contains, whom it may still hold after they left, and whether a log was truncated.
+It shows what the backup contains, who may still be in it after they left, and whether a log was truncated.
 """
 
 from __future__ import annotations
