@@ -23,7 +23,7 @@ import { shortName } from "./history.js";
 /** @typedef {{ path: (string | number)[], message: string, place: string, line: number | null }} Mistake */
 
 /** Parts that fit on one line; others are folded under their name. */
-const ROWS = ["Point", "ChoiceOption", "Reason", "Choosable", "TestAnswer", "HighlightLabel", "Speaker"];
+const ROWS = ["Point", "ChoiceOption", "Reason", "Choosable", "QuestionOption", "HighlightLabel", "Speaker"];
 /** @type {Record<string, Part>} */
 const SCALES = {
   likert: { kind: "likert", points: [1, 2, 3, 4, 5].map((value) => ({ value })) },

@@ -169,7 +169,7 @@ WORDING: dict[str, dict[str, Wording]] = {
         "key": _KEY,
     },
     "Choosable": {"title": Wording("Text"), "key": _KEY},
-    "TestAnswer": {"title": Wording("Text"), "key": _KEY},
+    "QuestionOption": {"title": Wording("Text"), "key": _KEY},
     "SetAside": {"title": Wording("Text of the button"), "reasons": _REASONS},
     "Speaker": {
         "names": Wording("Names in the files", "Several are separated by commas."),
@@ -230,7 +230,7 @@ NOUNS = {
     **{"WorkedExample": "example", "ExampleCandidate": "response", "RubricTurn": "turn", "HighlightLabel": "label"},
     **{"Choosable": "reason", "Speaker": "speaker", "Section": "section", "TrainingItem": "training item"},
     **{"TrainingCandidate": "response", "ReferenceScore": "score", "TestQuestion": "question"},
-    **{"RatedItem": "worked example", "StudyStart": "start", "TestAnswer": "answer"},
+    **{"RatedItem": "worked example", "StudyStart": "start", "QuestionOption": "answer"},
 }
 # labels for the values of a choice; other values are shown unchanged
 VALUES: dict[object, str] = {

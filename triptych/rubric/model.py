@@ -175,10 +175,8 @@ class TrainingItem(RatedItem):
     key: Key
 
 
-class TestAnswer(Choosable):
+class QuestionOption(Choosable):
     """An answer to choose at a question of the entry test."""
-
-    __test__ = False  # pytest would collect a class of this name
 
 
 class TestQuestion(RubricPart):
@@ -188,7 +186,7 @@ class TestQuestion(RubricPart):
 
     key: Key
     text: Words
-    options: Annotated[tuple[TestAnswer, ...], once("option key")] = Field(min_length=2)
+    options: Annotated[tuple[QuestionOption, ...], once("option key")] = Field(min_length=2)
     answer: Key
     reason: Words
 
