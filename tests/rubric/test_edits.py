@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 from helpers.present import present
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from triptych.errors import InvalidRubric
@@ -119,6 +119,7 @@ def test_any_data_that_is_written_is_read_again(data):
 
 
 @given(st.dictionaries(st.text(alphabet="abyno:#-1. ", max_size=12), st.text(alphabet="yesNOn:#-1. ", max_size=12)))
+@example({"": "1:30"})
 def test_words_that_are_written_are_words_to_other_readers(data):
     assert yaml.safe_load(yaml_text.write({f"k{key}": value for key, value in data.items()})) == {
         f"k{key}": value for key, value in data.items()

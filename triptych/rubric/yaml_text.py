@@ -33,8 +33,8 @@ MERGE_COST = 20  # counted for each merge, because the time to read many of them
 MAX_LINE = 100  # characters; longer texts that we write are folded
 NO_WRAPPING = 1_000_000  # characters; wide enough that existing long lines are not wrapped
 PLAIN_TAGS = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq")}
-# words that readers of YAML 1.1 take for true, false or null
-WORDS_OF_OLD = re.compile(r"(?i)y|n|yes|no|on|off|true|false|null|~")
+# words and times that YAML 1.1 reads as truth values and numbers
+WORDS_OF_OLD = re.compile(r"(?i)y|n|yes|no|on|off|true|false|null|~|[-+]?\d[\d_]*(?::[0-5]?\d)+(?:\.[\d_]*)?")
 FIRST_LIST = re.compile(r"^( *)(?:- )?[\w\"']+:[^\n]*\n(?:[ \t]*(?:#[^\n]*)?\n)*( *)- ", re.MULTILINE)
 
 
