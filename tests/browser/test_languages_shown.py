@@ -47,9 +47,19 @@ def app(tmp_path_factory: pytest.TempPathFactory, forked: Any) -> Iterator[brows
         yield app
 
 
-def test_arabic_is_mirrored_answered_by_keys_and_stored(app, chromium):
-    context = browser.signed_in(chromium.new_context(viewport=browser.SIZE, locale="ar-EG"), app, PEOPLE["Amal"])
-    page = context.new_page()
+@pytest.fixture(scope="module")
+def context(chromium: Any) -> Any:
+    return chromium.new_context(viewport=browser.SIZE, locale="ar-EG")
+
+
+@pytest.fixture
+def page(app: browser.App, context: Any) -> Any:
+    """A stranger's, whose browser asks for Arabic."""
+    return browser.afresh(context, app)
+
+
+def test_arabic_is_mirrored_answered_by_keys_and_stored(app, page):
+    browser.signed_in(page.context, app, PEOPLE["Amal"])
     browser.open_workbench(page, app, SLUG)
     expect(page.locator("[data-tw-progress]")).to_have_text("العنصر 1 من 4")
     assert page.evaluate("[document.documentElement.lang, document.documentElement.dir]") == ["ar", "rtl"]
@@ -81,8 +91,7 @@ def test_arabic_is_mirrored_answered_by_keys_and_stored(app, chromium):
     expect(page.locator("[data-tw-submit]")).to_have_text("Abschicken")
 
 
-def test_a_return_code_is_read_from_the_left_in_arabic(app, chromium):
-    page = chromium.new_context(locale="ar-EG").new_page()
+def test_a_return_code_is_read_from_the_left_in_arabic(app, page):
     page.goto(f"{app.url}/?study={SLUG}")
     page.get_by_role("textbox").first.fill("Dalia")
     page.get_by_role("button", name="ابدأ").click()
@@ -91,8 +100,8 @@ def test_a_return_code_is_read_from_the_left_in_arabic(app, chromium):
     assert code.evaluate(LEFT_TO_RIGHT)
 
 
-def test_a_date_is_read_from_the_left_in_arabic(app, chromium):
-    page = browser.signed_in(chromium.new_context(locale="ar-EG"), app, PEOPLE["Badr"]).new_page()
+def test_a_date_is_read_from_the_left_in_arabic(app, page):
+    browser.signed_in(page.context, app, PEOPLE["Badr"])
     page.goto(f"{app.url}/my_data")
     joined = page.get_by_test_id("stCaptionContainer").locator("p").filter(has_text="UTC").first
     assert "\u2066" in joined.inner_text() and joined.inner_text().endswith("UTC\u2069")

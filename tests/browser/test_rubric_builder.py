@@ -70,9 +70,10 @@ def page(app, draft, context):
     return page
 
 
-def test_a_rubric_is_built_where_session_storage_is_forbidden(app, draft, chromium):
+def test_a_rubric_is_built_where_session_storage_is_forbidden(app, draft, context):
     lead_id, study = draft
-    page = browser.signed_in(chromium.new_context(), app, lead_id).new_page()
+    browser.afresh(context, app)
+    page = browser.signed_in(context, app, lead_id).new_page()  # of its own, as the script stays
     page.add_init_script(FORBIDDEN)
     page.goto(f"{app.url}/design?study={study.slug}&section=Rubric")
     title = page.locator('[data-rb-path="criteria.0.title"]')
