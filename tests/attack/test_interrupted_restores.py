@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -27,7 +28,8 @@ from triptych.study import lifecycle
 ACTOR = "command line"
 GARBAGE = b"no more a database" * 500
 SEEN_SINCE = {"results opened", "unblinded"}  # kinds of events after the backup
-# Forks a process for each step of a restore that changes files, which ends there, in a data folder of its own.
+# Forks a process for each signal and step of a restore that changes files, which ends there, in a data folder of its
+# own.
 SCRIPT = """
 import os, shutil, signal, sys
 from itertools import count
@@ -38,10 +40,10 @@ from triptych.results.frame import upkeep
 from triptych.storage import database
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # where the tests run in the background it is ignored
-file, earlier, homes, number = *map(Path, sys.argv[1:4]), int(sys.argv[4])
+file, earlier, homes = map(Path, sys.argv[1:4])
 EVENTS = {"os.rename", "os.remove", "os.link", "os.truncate", "shutil.copyfile", "sqlite3.connect"}
 
-def restore(home, last):
+def restore(home, number, last):
     steps = iter(range(1, last + 1))
 
     def step(event, values):
@@ -54,19 +56,22 @@ def restore(home, last):
     engine = database.open_engine(f"sqlite:///{home}/triptych.db")
     backup.restore(engine, earlier, "command line", alone=True)
 
-for last in count(1):
-    home = homes / str(last)
-    home.mkdir(0o700)
+def is_ended(home, number, last):
+    home.mkdir(0o700, parents=True)
     shutil.copy(file, home / "triptych.db")
     if not (child := os.fork()):
         ended = 1
         try:
-            restore(home, last)
+            restore(home, number, last)
             ended = 0
         finally:
             os._exit(ended)
-    if os.waitpid(child, 0)[1] == 0:
-        break
+    return os.waitpid(child, 0)[1] != 0
+
+for number in sys.argv[4:]:
+    for last in count(1):
+        if not is_ended(homes / number / str(last), int(number), last):
+            break
 """
 
 
@@ -130,49 +135,46 @@ def restored(path: Path, earlier: Path) -> backup.Restored:
         engine.dispose()
 
 
-def ended_at_each_step(path: Path, earlier: Path, number: int) -> list[Path]:
-    """The database of each data folder whose restore was ended, and last of one that was not."""
+def ended_at_each_step(path: Path, earlier: Path, *numbers: signal.Signals) -> Iterator[list[Path]]:
+    """For each signal the database of each data folder whose restore it ended, and last of one that was not."""
     homes = path.with_name("homes")
-    homes.mkdir()
-    command: list[str | Path] = [sys.executable, "-c", SCRIPT, path, earlier, homes, str(number)]
+    command: list[str | Path] = [sys.executable, "-c", SCRIPT, path, earlier, homes, *map(str, map(int, numbers))]
     subprocess.run(command, cwd=ROOT, check=True, stderr=subprocess.DEVNULL)
-    return [home / "triptych.db" for home in sorted(homes.iterdir(), key=lambda home: int(home.name))]
+    for number in numbers:
+        of_signal = (homes / str(int(number))).iterdir()
+        yield [home / "triptych.db" for home in sorted(of_signal, key=lambda home: int(home.name))]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_a_restore_over_damage_forgets_nothing_when_ended(earlier, stored, monkeypatch, number):
+def test_a_restore_over_damage_forgets_nothing_when_ended(earlier, stored, monkeypatch):
     drop_an_index(stored)
 
-    *ended, whole = ended_at_each_step(stored, earlier, number)
-
-    assert len(ended) > 5
-    assert is_whole(whole)
-    for path in ended:
-        assert forgets_nothing(path)
-        monkeypatch.setenv("TRIPTYCH_HOME", str(path.parent))
-        assert not restored(path, earlier).is_access_unread
-        assert is_whole(path)
-        assert forgets_nothing(path)
+    for *ended, whole in ended_at_each_step(stored, earlier, signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        assert len(ended) > 5
+        assert is_whole(whole)
+        for path in ended:
+            assert forgets_nothing(path)
+            monkeypatch.setenv("TRIPTYCH_HOME", str(path.parent))
+            assert not restored(path, earlier).is_access_unread
+            assert is_whole(path)
+            assert forgets_nothing(path)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_a_lost_file_or_the_new_one_stands_when_ended(earlier, stored, monkeypatch, number):
+def test_a_lost_file_or_the_new_one_stands_when_ended(earlier, stored, monkeypatch):
     fill_with_garbage(stored)
 
-    *ended, whole = ended_at_each_step(stored, earlier, number)
-
-    assert len(ended) > 5
-    assert is_whole(whole)
-    for path in ended:
-        is_lost = path.read_bytes() == GARBAGE
-        assert is_lost or is_whole(path)
-        monkeypatch.setenv("TRIPTYCH_HOME", str(path.parent))
-        again = restored(path, earlier)
-        assert again.is_access_unread == is_lost
-        assert again.before
-        assert is_whole(path)
+    for *ended, whole in ended_at_each_step(stored, earlier, signal.SIGINT, signal.SIGKILL):
+        assert len(ended) > 5
+        assert is_whole(whole)
+        for path in ended:
+            is_lost = path.read_bytes() == GARBAGE
+            assert is_lost or is_whole(path)
+            monkeypatch.setenv("TRIPTYCH_HOME", str(path.parent))
+            again = restored(path, earlier)
+            assert again.is_access_unread == is_lost
+            assert again.before
+            assert is_whole(path)
 
 
 @pytest.mark.parametrize("damage", [drop_an_index, fill_with_garbage, name_a_table_in_no_utf8])
