@@ -43,8 +43,11 @@ export function createRating({ item, toast, announce, goTo, syncAll, isBusy }) {
       toast(_("Cleared: {question}", { question: item().nameOf(question) }), true);
     },
 
-    /** @param {Question} question @param {number} digit */
+    /** A response by its place, or 0 for none of them. @param {Question} question @param {number} digit */
     toggleBest(question, digit) {
+      const { scale } = question.criterion, value = valueOf(question);
+      const isNone = Array.isArray(value) && !value.length;
+      if (digit === 0 && scale.kind === "best" && scale.none_option) return rate(question, isNone ? undefined : []);
       const letter = item().view.item.candidates[digit - 1]?.letter;
       if (letter) toggleLetter(question, letter);
     },
