@@ -59,7 +59,7 @@ class StudyAnalysis(StudyNumbers):
 
     def renamed(self, names: dict[int, str]) -> StudyAnalysis:
         """The same numbers, with other names of the systems."""
-        other = copy(self)
+        other = copy(self)  # not `replace`, which would compute them again
         vars(other)["names"] = names
         return other
 
