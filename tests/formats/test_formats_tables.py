@@ -116,6 +116,12 @@ def test_numbered_lists_are_responses_but_single_words_are_not() -> None:
     assert file.ok
     assert file.systems == ("birch-7b", "oak-1")
     assert file.roles["topic"] == "ignore"
+    assert "single words: topic." in str(file.problems)
+
+
+def test_a_system_that_answers_in_single_words_is_no_label() -> None:
+    file = read("id,question,birch,oak\n1,Is it?,Yes,It is so.\n2,Was it?,No,It was not.\n3,Will it?,Maybe,Who knows\n")
+    assert (file.ok, file.systems) == (True, ("birch", "oak"))
 
 
 def test_the_reference_of_a_check_is_never_guessed_a_response() -> None:

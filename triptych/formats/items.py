@@ -38,7 +38,11 @@ NO_ITEM_COLUMN = (
 GUESSED = "The columns {names} were guessed from their values: check the role of each."
 SAMPLES, SAMPLE_CHARACTERS = 3, 40
 
-BARE_WORD = re.compile(r"[\w-]*")
+BARE_WORD = re.compile(r"[\w-]{0,20}")  # longer ones may be texts in a script without spaces
+LABELS = (
+    "Not taken for responses, as all their values are single words: {names}. If they are responses, name their columns "
+    "'cand: …' or choose that role."
+)
 VALUE_ALONE = re.compile(r"true|false|[-+]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:e[-+]?\d+)?", re.IGNORECASE)
 VALUES_ALONE = (
     "{n} candidate(s) are only a number, or true or false; they are shown as written. Are these the right columns?"
@@ -105,11 +109,17 @@ def _systems_by_column(source: Source, layout: Layout, findings: Findings) -> di
     """Columns of texts without a known name, next to an id and a context: each has the responses of one system."""
     taken = {layout.item_id, layout.context}
     others = [c for c in source.columns if c not in taken and c not in layout.meta and not is_known(c)]
-    columns = [column for column in others if _holds_texts(source, column) and not _holds_labels(source, column)]
+    texts = [column for column in others if _holds_texts(source, column)]
+    labels = [column for column in texts if _holds_labels(source, column)]
+    if len(texts) - len(labels) < 2:
+        labels = []
+    columns = [column for column in texts if column not in labels]
     has_sentences = any(" " in plain(record.get(column) or "") for record in source.records for column in columns)
     if None in taken or not 2 <= len(columns) <= MAX_CANDIDATES or not has_sentences:
         return {}
     findings.note(f"Responses were taken from the columns {', '.join(columns)}, one for each system.")
+    if labels:
+        findings.warning(LABELS.format(names=", ".join(labels)))
     return {column: column for column in columns}
 
 
