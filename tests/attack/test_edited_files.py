@@ -246,6 +246,18 @@ FUNCTION = "CREATE FUNCTION public.f(integer) RETURNS boolean LANGUAGE sql IMMUT
         ),
         ("CREATE UNIQUE INDEX once ON public.rating (criterion_id) WHERE number = 5", "index 'once'"),
         ("CREATE INDEX never ON public.rating ((1 / (number - 5)))", "index 'never'"),
+        ("CREATE INDEX rarely ON public.rating (id) WHERE 1 / (number - 5) > 0", "index 'rarely'"),
+        (
+            "DROP INDEX public.ux_rating_about_item; "
+            "CREATE UNIQUE INDEX ux_rating_about_item ON public.rating (criterion_id) WHERE number = 5",
+            "index 'ux_rating_about_item'",
+        ),
+        (
+            "CREATE UNIQUE INDEX once ON public.rating (id, number); "
+            "CREATE TABLE cover (id integer, number double precision, "
+            "FOREIGN KEY (id, number) REFERENCES public.rating (id, number))",
+            "index 'once'",
+        ),
     ],
 )
 def test_verify_names_what_changes_or_hides_rows_of_postgres(postgres_engine, make_study, edit, part):
@@ -345,14 +357,18 @@ def test_verify_names_a_table_whose_definition_changes_rows(sqlite_engine, study
     assert differences(sqlite_engine, study) == ""
 
 
-def test_verify_names_an_index_that_refuses_rows(sqlite_engine, study):
+@pytest.mark.parametrize(
+    ("name", "rest"), [("once", "WHERE number = 5"), ("ux_rating_about_item", "WHERE position IS NULL")]
+)
+def test_verify_names_an_index_that_refuses_rows(sqlite_engine, study, name, rest):
     """Annotators could give the best mark once, and then picked another one."""
     with sqlite_engine.connect() as connection:
-        connection.exec_driver_sql("CREATE UNIQUE INDEX once ON rating (criterion_id) WHERE number = 5")
+        connection.exec_driver_sql(f"DROP INDEX IF EXISTS {name}")
+        connection.exec_driver_sql(f"CREATE UNIQUE INDEX {name} ON rating (criterion_id) {rest}")
         lines = foreign_parts.in_database(connection)
         connection.rollback()
 
-    assert lines == ["The database has the index 'once' in a form which this program never creates."]
+    assert lines == [f"The database has the index {name!r} in a form which this program never creates."]
     assert differences(sqlite_engine, study) == ""
 
 

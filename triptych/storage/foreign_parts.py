@@ -41,8 +41,12 @@ UNION SELECT CASE relkind WHEN 'p' THEN 'partitioned table' WHEN 'f' THEN 'forei
 -- an index that refuses rows: to annotators, an answer that cannot be stored
 UNION SELECT 'index', refusing.relname FROM ours JOIN pg_index ON indrelid = ours.oid
     JOIN pg_class AS refusing ON refusing.oid = indexrelid
-    WHERE (indisunique OR indexprs IS NOT NULL) AND indexrelid NOT IN (SELECT conindid FROM pg_constraint)
-        AND concat_ws(' ', ours.relname, refusing.relname) <> ALL(CAST(:unique_indexes AS text[]))
+    WHERE (indisunique OR indexprs IS NOT NULL OR indpred IS NOT NULL)
+        AND NOT EXISTS (SELECT FROM pg_constraint
+            WHERE conindid = indexrelid AND conrelid = ours.oid AND contype IN ('p', 'u'))
+        AND concat_ws(' ', ours.relname, refusing.relname, indisunique,
+            substring(split_part(pg_get_indexdef(indexrelid), ' WHERE ', 1) FROM '[(].*$'))
+            <> ALL(CAST(:own_indexes AS text[]))
 -- used by our columns, constraints, defaults and indexes
 UNION SELECT type, identity FROM ours
     JOIN pg_depend AS part ON (part.classid, part.objid) = (ours.tableoid, ours.oid)
@@ -77,11 +81,17 @@ _SEQUENCE = re.compile(r"nextval\('[^']+'::regclass\)")
 OUR_TABLES = {("table", name) for name in (*Base.metadata.tables, VERSION.name)}
 _TABLES = {"tables": [name for _, name in OUR_TABLES]}
 _INDEXES = [(table, index) for table in Base.metadata.tables.values() for index in table.indexes]
-_UNIQUE = {"unique_indexes": [f"{table.name} {index.name}" for table, index in _INDEXES if index.unique]}
+# PostgreSQL writes conditions of indexes in another way, so those are not compared
+_OWN_INDEXES = {
+    "own_indexes": [
+        f"{table.name} {index.name} {'t' if index.unique else 'f'} ({', '.join(index.columns.keys())})"
+        for table, index in _INDEXES
+    ]
+}
 _QUERIES = {
     # with writable_schema a type can be in capitals
     "sqlite": text("SELECT type, name FROM sqlite_master WHERE type NOT IN ('table', 'index') ORDER BY name"),
-    "postgresql": text(_OURS + _IN_POSTGRES).bindparams(**_TABLES, **_UNIQUE),
+    "postgresql": text(_OURS + _IN_POSTGRES).bindparams(**_TABLES, **_OWN_INDEXES),
 }
 
 
@@ -165,12 +175,13 @@ def _sentences(parts: Iterable[tuple[str, str]]) -> list[str]:
 def _differing(theirs: _Fragments, version: str) -> set[tuple[str, str]]:
     """(type, name) of what is defined in another way than in our databases of this version.
 
-    An index that is missing changes no row.
+    An index that is missing changes no row; one that lacks a column may refuse some.
     """
     migrated, newest = _fragments_of(version), _newest_fragments()
-    unknown = theirs - (migrated | newest)
-    missing = (migrated & newest) - theirs
-    return {part[:2] for part in unknown} | {part[:2] for part in missing if part[0] == "table"}
+    unknown = {part[:2] for part in theirs - (migrated | newest)}
+    missing = {part[:2] for part in (migrated & newest) - theirs}
+    there = {part[:2] for part in theirs}
+    return unknown | {part for part in missing if part[0] == "table" or part in there}
 
 
 @cache
