@@ -190,6 +190,8 @@ def test_a_login_or_address_holds_few_of_the_threads(monkeypatch, many, declared
             ended.wait(20)
         return Response("done")
 
+    monkeypatch.setattr(work, "_turns", WeakValueDictionary())
+    monkeypatch.setattr(work, "_places", WeakValueDictionary())
     monkeypatch.setattr(work, "login_secret", lambda cookie: cookie)
     monkeypatch.setattr(work, "_sender_and_limit", lambda login, _: wait_for_the_end(login) and (login, work.MAX_BODY))
     app = Starlette(routes=[Route("/", partial(work.command, wait_for_the_end), methods=["POST"])])
@@ -210,6 +212,19 @@ def test_a_login_or_address_holds_few_of_the_threads(monkeypatch, many, declared
             await asyncio.gather(*others)
 
     assert asyncio.run(ask_after_many()) == (200, b"done")
+
+
+def test_what_has_its_own_threads_holds_no_place_of_annotators(monkeypatch):
+    """Two leads who typed in the form of a rubric kept all annotators at their address waiting."""
+    monkeypatch.setattr(work, "places_of", lambda _: pytest.fail("a place that annotators wait for"))
+    monkeypatch.setattr(work, "_turns", WeakValueDictionary())
+    monkeypatch.setattr(work, "login_secret", lambda cookie: cookie)
+    handled = partial(work.command, lambda *_: Response("done"), threads=ThreadPoolExecutor(1))
+    headers = [(HEADER.encode(), HEADER_VALUE.encode()), (b"cookie", f"{COOKIE}=a login".encode())]
+    headers.append((b"content-length", b"2"))
+    app = Starlette(routes=[Route("/", handled, methods=["POST"])])
+
+    assert asyncio.run(sent(app, "POST", "/", headers, b"{}")) == (200, b"done")
 
 
 @pytest.mark.parametrize("declared", [2, work.SMALL_BODY + 1])

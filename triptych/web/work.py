@@ -13,7 +13,7 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from contextvars import copy_context
 from functools import partial
 from typing import Any, TypeVar
@@ -55,7 +55,7 @@ BYTES_PER_CHARACTER = 4 * len(LETTERS)
 # and they wait for the row (`python -m bench two-processes`)
 _threads = ThreadPoolExecutor(4, thread_name_prefix="desk")
 _turns: WeakValueDictionary[str | int, asyncio.Lock] = WeakValueDictionary()
-_of_addresses: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+_places: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 MAX_ENDED = 10_000
 _ended: OrderedDict[str, None] = OrderedDict()  # the logins whose last message was refused as one of nobody signed in
 
@@ -81,10 +81,11 @@ async def command(
     sender = "" if secret in _ended else secret  # those that ended share one budget and one turn
     key = budgets.key_of(sender, "")
     wait, limit, turn = budgets.spending("requests").take(key), USUAL_BODY, turn_of(sender)
-    few = few_of(request)
+    # those with threads of their own hold none that annotators wait for
+    places = nullcontext() if threads else places_of(request)
     end = time.monotonic() + ANSWER_SECONDS
     if declared > SMALL_BODY and not wait:
-        async with _until(end), turn, few:
+        async with _until(end), turn, places:
             key, limit = await in_thread(threads or _threads, _sender_and_limit, secret, declared)
         if not limit:
             _note(secret, ended=True)
@@ -98,7 +99,7 @@ async def command(
     before = time.monotonic()
     body, began = await request.body(), time.monotonic()
     async with _until(end + began - before), turn:
-        async with few:
+        async with places:
             response, is_again = await in_thread(threads or _threads, _parsed, answer, secret, body)
         _note(secret, ended=response.status_code == 401)
         if is_again:
@@ -116,12 +117,12 @@ def turn_of(asker: str | int) -> asyncio.Lock:
     return _turns.setdefault(asker, asyncio.Lock())
 
 
-def few_of(request: Request) -> asyncio.Semaphore:
+def places_of(request: Request) -> asyncio.Semaphore:
     """The places for messages from this address: in an open study, all accounts there may be one stranger's, who would
     hold all threads.
     """
-    few = asyncio.Semaphore(max(1, int(budgets.all_budgets()["address_requests"].at_once)))
-    return _of_addresses.setdefault(key_of_address(request), few)
+    places = asyncio.Semaphore(max(1, int(budgets.all_budgets()["address_requests"].at_once)))
+    return _places.setdefault(key_of_address(request), places)
 
 
 def _note(secret: str, *, ended: bool) -> None:
