@@ -102,12 +102,12 @@ def identity() -> str:
 
 @contextmanager
 def turn_of(who: Who) -> Iterator[None]:
-    """A run of a page for this person, which waits while a few others of theirs are under way, and, unless they lead,
-    of all accounts at their address: in an open study these may be one stranger's.
+    """A run of a page for this person, which waits while a few others of theirs are under way, and, of an annotator,
+    of all annotators at their address: in an open study these may be one stranger's. Raises DatabaseBusy.
     """
     own = budgets.few_at_once("account_runs", budgets.key_of_person(who.person_id))
     all_here = budgets.few_at_once("address_runs", budgets.key_of(None, _address()))
-    with own, nullcontext() if who.role == Role.lead else all_here:
+    with own, all_here if who.role == Role.annotator else nullcontext():
         yield
 
 

@@ -25,6 +25,7 @@ from components.shell import state
 from triptych.people import logins, passcodes
 from triptych.storage import database
 from triptych.storage.models import Login, Person, Role
+from triptych.storage.unavailable import DatabaseBusy
 from triptych.study.persons import Who
 from triptych.web import budgets
 from triptych.web.gate import Gate
@@ -351,7 +352,12 @@ def test_a_page_whose_socket_was_refused_says_so(served):
 
 
 @pytest.mark.parametrize(
-    "role, counted", [(Role.lead, ["account_runs"]), (Role.annotator, ["account_runs", "address_runs"])]
+    ("role", "counted"),
+    [
+        (Role.lead, ["account_runs"]),
+        (Role.viewer, ["account_runs"]),
+        (Role.annotator, ["account_runs", "address_runs"]),
+    ],
 )
 def test_runs_of_pages_are_counted(monkeypatch, role, counted):
     """A hundred open tabs of one lead stalled everybody for seconds, within the budgets of messages; so did eighty
@@ -369,3 +375,15 @@ def test_runs_of_pages_are_counted(monkeypatch, role, counted):
     monkeypatch.setattr(budgets, "few_at_once", noted)
     AppTest.from_file(str(ROUTER), default_timeout=30).run()
     assert names == counted
+
+
+def test_a_run_waits_for_others_no_longer_than_a_message(monkeypatch):
+    """Of fifty people at an address whose database did not answer, the last waited for minutes."""
+    monkeypatch.setattr(budgets, "LONGEST_TURN", 0.1)
+    with ExitStack() as runs:
+        for _ in range(2):
+            runs.enter_context(budgets.few_at_once("address_runs", "192.0.2.1"))
+        with pytest.raises(DatabaseBusy), budgets.few_at_once("address_runs", "192.0.2.1"):
+            pytest.fail("three at a time")
+    with budgets.few_at_once("address_runs", "192.0.2.1"):
+        pass

@@ -22,10 +22,12 @@ from weakref import WeakValueDictionary
 from triptych import settings
 from triptych.languages.language import ngettext
 from triptych.settings import UnsafeSettings
+from triptych.storage.unavailable import BUSY, DatabaseBusy
 
 MB = 2**20
 UPLOAD_OVERHEAD = 32 * 2**10  # bytes besides its content and id: for its names, and for the time to count it
 MAX_KEYS = 10_000
+LONGEST_TURN = 9.5  # seconds that a run of a page waits for others, as long as a message does
 IPV6_NETWORK_BITS = 64  # a visitor usually owns a network of this size
 WORD = re.compile(r"([a-z_]+)=([0-9]+(?:\.[0-9]+)?)(?:/([0-9]+(?:\.[0-9]+)?))?")
 
@@ -162,12 +164,19 @@ _counting_runs = threading.Lock()
 
 @contextmanager
 def few_at_once(budget: str, key: str) -> Iterator[None]:
-    """A run of a page; it waits while a few others of this key are under way, so that many tabs stall nobody."""
+    """A run of a page; it waits while a few others of this key are under way, so that many tabs stall nobody.
+
+    Raises DatabaseBusy if it has waited for `LONGEST_TURN` seconds.
+    """
     with _counting_runs:
         few = threading.Semaphore(max(1, int(all_budgets()[budget].at_once)))
         runs = _runs.setdefault(f"{budget} {key}", few)
-    with runs:
+    if not runs.acquire(timeout=LONGEST_TURN):
+        raise DatabaseBusy(BUSY)
+    try:
         yield
+    finally:
+        runs.release()
 
 
 Uploads = Mapping[str, Mapping[str, Any]]  # session → file id → file of Streamlit, with its bytes as `data`
