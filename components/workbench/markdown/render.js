@@ -12,8 +12,9 @@ import { parse } from "./parse.js";
 
 const MAX_DEPTH = 60; // of nested blocks or marks that are drawn
 const MAX_FORMULA = 2_000; // characters
-// commands that define others: a short formula could repeat a long text hundreds of times, and take the browser minutes
-const DEFINES = /\\(?:[gex]?def|let|futurelet|(?:re)?newcommand|providecommand)(?![a-zA-Z])/;
+// commands that define others, not after a line break (\\): a short formula could repeat a long text hundreds of times,
+// and take the browser minutes
+const DEFINES = /(?<!\\)(?:\\\\)*\\(?:[gex]?def|let|futurelet|(?:re)?newcommand|providecommand)(?![a-zA-Z])/;
 const MAX_ADDRESS = 60; // characters of an address that are shown
 // in a text of one line: characters that may be markup
 const MARKED = /[*_`~[\]\\&<$\0\r\n\t\ufeff]|^ | $|^(?:[#>+=-]|\d{1,9}[.)])/;
