@@ -80,12 +80,12 @@ UNION ALL SELECT relname, CASE WHEN contype = 'c' AND rule !~ '[a-z0-9_"][(]' TH
 _SEQUENCE = re.compile(r"nextval\('[^']+'::regclass\)")
 OUR_TABLES = {("table", name) for name in (*Base.metadata.tables, VERSION.name)}
 _TABLES = {"tables": [name for _, name in OUR_TABLES]}
-_INDEXES = [(table, index) for table in Base.metadata.tables.values() for index in table.indexes]
 # PostgreSQL writes conditions of indexes in another way, so those are not compared
 _OWN_INDEXES = {
     "own_indexes": [
         f"{table.name} {index.name} {'t' if index.unique else 'f'} ({', '.join(index.columns.keys())})"
-        for table, index in _INDEXES
+        for table in Base.metadata.tables.values()
+        for index in table.indexes
     ]
 }
 _QUERIES = {

@@ -27,7 +27,7 @@ from triptych.storage.unavailable import BUSY, DatabaseBusy
 MB = 2**20
 UPLOAD_OVERHEAD = 32 * 2**10  # bytes besides its content and id: for its names, and for the time to count it
 MAX_KEYS = 10_000
-LONGEST_TURN = 9.5  # seconds that a run of a page waits for others, as long as a message does
+LONGEST_TURN = 9.5  # seconds that a message or a run of a page waits for others
 IPV6_NETWORK_BITS = 64  # a visitor usually owns a network of this size
 WORD = re.compile(r"([a-z_]+)=([0-9]+(?:\.[0-9]+)?)(?:/([0-9]+(?:\.[0-9]+)?))?")
 

@@ -42,7 +42,7 @@ from triptych.study.persons import Who
 from triptych.web import budgets
 from triptych.web.session import cookie_in, is_https, is_our_own, key_of_address, login_secret, web_engine
 
-ANSWER_SECONDS = 9.5
+ANSWER_SECONDS = budgets.LONGEST_TURN
 AGAIN_SECONDS = 0.1
 T = TypeVar("T")
 KB = 2**10
