@@ -35,8 +35,8 @@ from triptych.formats.workbook.columns import explanation_in, label, right_for, 
 from triptych.formats.workbook.reading import read_filled
 from triptych.operations.verify import verify
 from triptych.people import joining
-from triptych.rubric.answers import LETTERS
 from triptych.rubric.files import shipped_rubrics
+from triptych.rubric.model import LETTERS
 from triptych.rubric.scales import Ask, Best, Choice, Likert, NumberScale
 from triptych.simulate import demo
 from triptych.storage import database, events

@@ -18,7 +18,7 @@ from sqlalchemy import select
 from bench.server import running_app
 from triptych.people import accounts, tokens
 from triptych.people.tokens import Scope
-from triptych.rubric.answers import LETTERS
+from triptych.rubric.model import LETTERS
 from triptych.scripting import openapi
 from triptych.scripting.address import BASE, IN_PATH
 from triptych.scripting.calls import CALLS

@@ -12,9 +12,9 @@ from helpers.studies import SMALL_RUBRIC
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triptych.rubric.answers import LETTERS, check_answers, parse_answers
+from triptych.rubric.answers import check_answers, parse_answers
 from triptych.rubric.files import parse_rubric, read_shipped, shipped_rubrics
-from triptych.rubric.model import Rubric
+from triptych.rubric.model import LETTERS, Rubric
 from triptych.simulate.annotators import SimulatedCandidate, generate_answers
 from triptych.storage.models import Round
 

@@ -16,8 +16,7 @@ from triptych.annotate.reservations import Assigned
 from triptych.errors import InvalidAnnotation
 from triptych.languages import language
 from triptych.languages.language import _, message
-from triptych.rubric.answers import LETTERS
-from triptych.rubric.model import Rubric
+from triptych.rubric.model import LETTERS, Rubric
 from triptych.storage.models import Assignment, Purpose, Study
 from triptych.study import lifecycle
 from triptych.study.persons import Who

@@ -17,8 +17,7 @@ from triptych.annotate import checks
 from triptych.errors import Conflict, InvalidAnnotation
 from triptych.languages.language import _, message, ngettext
 from triptych.people.membership import AnnotatorMembership, locked_membership, membership_of
-from triptych.rubric.answers import LETTERS
-from triptych.rubric.model import EntryTestSpec, Rubric, Section, TestQuestion
+from triptych.rubric.model import LETTERS, EntryTestSpec, Rubric, Section, TestQuestion
 from triptych.storage import events
 from triptych.storage.events import EventKind
 from triptych.storage.models import (

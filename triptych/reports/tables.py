@@ -14,7 +14,7 @@ from triptych.results.evidence import HOCHBERG
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.verdicts import clear_of, tested_here_only
 from triptych.results.warnings import Finding, all_not_run
-from triptych.rubric.answers import LETTERS
+from triptych.rubric.model import LETTERS
 from triptych.rubric.scales import as_typed
 from triptych.stats.analysis.listing import SET_APART
 from triptych.stats.analysis.statistics import AGREEMENT, ALPHA, SYSTEM, columns

@@ -14,8 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from triptych.errors import InvalidAnnotation
-from triptych.rubric.model import LETTERS as LETTERS
-from triptych.rubric.model import Criterion, Rubric
+from triptych.rubric.model import LETTERS, Criterion, Rubric
 from triptych.rubric.scales import Ask, Best, Choice, Value, shown
 from triptych.rubric.wording import length_in_words
 

@@ -15,8 +15,8 @@ from random import Random
 from statistics import fmean
 from typing import Any
 
-from triptych.rubric.answers import CONTEXT, LETTERS, WHOLE_ITEM, option_name
-from triptych.rubric.model import Criterion, Rubric
+from triptych.rubric.answers import CONTEXT, WHOLE_ITEM, option_name
+from triptych.rubric.model import LETTERS, Criterion, Rubric
 from triptych.rubric.scales import Ask, Best, Choice, Likert, NumberScale, Scale
 from triptych.storage.models import JsonObject
 

@@ -29,9 +29,8 @@ from triptych.formats.model import ItemFile
 from triptych.formats.ratings import read_ratings
 from triptych.formats.ratings.assemble import Assembled, assemble, own_rubric
 from triptych.people import joining
-from triptych.rubric.answers import LETTERS
 from triptych.rubric.files import read_shipped
-from triptych.rubric.model import Rubric
+from triptych.rubric.model import LETTERS, Rubric
 from triptych.settings import app_folder
 from triptych.simulate.annotators import SimulatedCandidate, generate_answers, message_of
 from triptych.storage import database, events

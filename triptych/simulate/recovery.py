@@ -13,8 +13,7 @@ from scipy.stats import binom
 
 from triptych.results.criterion import spoken, spoken_number, variable_of
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.rubric.answers import LETTERS
-from triptych.rubric.model import Criterion
+from triptych.rubric.model import LETTERS, Criterion
 from triptych.simulate.annotators import Crowd, generate_numbers
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.diagnostics import AnnotatorAgreement, Severity

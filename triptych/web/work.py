@@ -34,7 +34,7 @@ from triptych.errors import InvalidAnnotation, SignedOut, TriptychError
 from triptych.languages import language
 from triptych.languages.language import _
 from triptych.people import logins
-from triptych.rubric.answers import LETTERS
+from triptych.rubric.model import LETTERS
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Study
 from triptych.storage.unavailable import BUSY, DatabaseBusy, DatabaseUnavailable

@@ -17,8 +17,7 @@ from triptych.errors import InvalidAnnotation
 from triptych.formats.long_csv import restore_cell
 from triptych.formats.values import for_xml, typed_number
 from triptych.languages.language import _, message
-from triptych.rubric.answers import LETTERS
-from triptych.rubric.model import Criterion, Rubric
+from triptych.rubric.model import LETTERS, Criterion, Rubric
 from triptych.rubric.scales import Ask, Best, Choice, Likert, NumberScale, Scale, Value, as_typed, shown
 
 About = Literal["candidate", "item"]
