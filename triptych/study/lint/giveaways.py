@@ -20,6 +20,7 @@ _COMMON_NAMES = {
     "summary", "expert", "ours", "none",
 }  # fmt: skip
 _COUNTED = re.compile(r"[a-z]+(?:_?\d|_[a-f])")  # such as model1 or system_b
+_LATIN = r"[^\W\u0250-\U0010ffff]"  # letters, digits and _, but no letter of another script
 _MAKERS = "openai|anthropic|google|meta|mistral|deepseek|alibaba|microsoft"
 _SELF = re.compile(
     r"\b(?:as|i am|i['’]m) (?:an?|just an?) (?:ai|artificial intelligence|(?:large )?language model|chatbot)\b"
@@ -78,9 +79,12 @@ def systems_named(text: str, systems: Iterable[str]) -> list[str]:
 
 
 def _pattern(spellings: Sequence[str]) -> re.Pattern[str]:
-    """The spellings as whole words. Each begins with its letters, which `re` searches for quickly."""
-    literal = map(re.escape, spellings)
-    return re.compile("|".join(rf"{spelling}(?<!\w{spelling})(?!\w)" for spelling in literal))
+    """The spellings as whole words. Each begins with its letters, which `re` searches for quickly.
+
+    A name in Latin letters ends where another script begins: Chinese has no spaces, and other languages add endings.
+    """
+    signs = [(_LATIN if spelling.isascii() else r"\w", re.escape(spelling)) for spelling in spellings]
+    return re.compile("|".join(rf"{spelling}(?<!{sign}{spelling})(?!{sign})" for sign, spelling in signs))
 
 
 def _spellings(system: str) -> list[str]:
