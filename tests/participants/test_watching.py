@@ -30,6 +30,14 @@ def test_a_text_is_renamed_in_one_pass():
     assert shown == f"Annotator 1, Annotator 2 and Annotator 3 made 12 notes; {SOMEBODY} read them."
 
 
+def test_a_pseudonym_next_to_other_letters_is_replaced():
+    watched = Watched(cast(Frame, None), {"A-0B1C2": "Annotator 1"}, explained=True, alike=frozenset())
+
+    shown = watched.sentence("由A-0B1C2写，_A-0B1C2_，L-AB12C说, XA-0B1C2 A-0B1C23")
+
+    assert shown == f"由Annotator 1写，_Annotator 1_，{SOMEBODY}说, XA-0B1C2 A-0B1C23"
+
+
 def test_names_that_look_like_pseudonyms_stay():
     numbers = {"A-00002": "Annotator 1"}
     alike = frozenset({"A-LLAMA", "A-00001", "A-00002"})

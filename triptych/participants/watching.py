@@ -53,7 +53,8 @@ class Watched:
     @cached_property
     def _pseudonyms(self) -> re.Pattern[str]:
         others = [re.escape(name) for name in self.numbers if not re.fullmatch(PSEUDONYM, name)]
-        return re.compile(rf"\b(?:{'|'.join([*others, PSEUDONYM])})\b")
+        ours = rf"(?<![0-9A-Za-z]){PSEUDONYM}(?![0-9A-Za-z])"  # Chinese has no spaces, and Markdown underscores
+        return re.compile("|".join([*(rf"\b{name}\b" for name in others), ours]))
 
     def findings(self, findings: Iterable[Finding]) -> list[Finding]:
         """The findings without pseudonyms and without links to ratings."""
