@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -262,6 +263,16 @@ def test_it_says_when_more_items_buy_more():
 
 def test_it_says_when_neither_helps():
     assert what_more_buys(Plan(100, 2, 10), 3, SOME).sentence.startswith("Neither 5 more annotators nor 50 more items")
+
+
+@pytest.mark.parametrize("plan", [Plan(2000, 2, 300, systems=4), Plan(500, 5, 40, systems=16)])
+def test_plans_of_many_ratings_take_little_memory(plan):
+    tracemalloc.start()
+    try:
+        power(plan, 0.4, SOME)
+        assert tracemalloc.get_traced_memory()[1] < 80_000_000  # bytes
+    finally:
+        tracemalloc.stop()
 
 
 def test_effort_counts_all_annotations():

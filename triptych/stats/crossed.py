@@ -270,11 +270,7 @@ def _fit(rows: _Rows, systems: int) -> tuple[Floats, Floats, Floats]:
     many, few = rows.items, rows.annotators
     if few.max() > many.max():
         many, few = few, many
-    size, members, n = np.bincount(many), int(few.max()) + 1, len(rows.values)
-    both = np.tile(np.arange(n), 2), np.concatenate([rows.systems, systems + few])
-    dummies = sparse.csr_matrix((np.ones(2 * n), both), shape=(n, systems + members))
-    per_item = sparse.csr_matrix((np.ones(n), (many, np.arange(n))), shape=(len(size), n)) @ dummies
-    normal = (dummies.T @ dummies - per_item.T @ sparse.diags(1 / size) @ per_item).toarray()
+    members, normal = int(few.max()) + 1, normal_equations(many, few, rows.systems, systems)[1]
     free = _without_references(many, few)
     of_few = normal[systems:, systems:][np.ix_(free, free)]
     solver = cho_factor(of_few) if free.any() else None
@@ -294,6 +290,17 @@ def _fit(rows: _Rows, systems: int) -> tuple[Floats, Floats, Floats]:
     residuals = centred(rows.values - effects[rows.systems] - solve(right)[few], many)
     residuals[np.abs(residuals) < _ROUNDING * np.abs(rows.values).max()] = 0
     return weights, residuals, unlinked
+
+
+def normal_equations(many: Codes, few: Codes, of_systems: Codes, systems: int) -> tuple[sparse.csr_matrix, Floats]:
+    """Dummies (n, S + members) of the systems and the smaller side, and their products once the means of the other side
+    are removed.
+    """
+    size, n = np.bincount(many), len(many)
+    both = np.tile(np.arange(n), 2), np.concatenate([of_systems, systems + few])
+    dummies = sparse.csr_matrix((np.ones(2 * n), both), shape=(n, systems + int(few.max()) + 1))
+    per_item = sparse.csr_matrix((np.ones(n), (many, np.arange(n))), shape=(len(size), n)) @ dummies
+    return dummies, (dummies.T @ dummies - per_item.T @ sparse.diags(1 / size) @ per_item).toarray()
 
 
 def _without_references(many: Codes, few: Codes) -> NDArray[np.bool_]:

@@ -20,13 +20,14 @@ from scipy.special import stdtrit
 
 from .columns import pair_codes
 from .components import Components
-from .crossed import NOT_LINKED, CrossedEffects, absorbed_by
+from .crossed import NOT_LINKED, CrossedEffects, absorbed_by, normal_equations
 from .intervals import ENOUGH_ANNOTATORS, one_way, variance_floor
 from .numbers import written
 from .undefined import Undefined, UndefinedStatistic
 
 DRAWS = 4000  # simulated studies
 RESIDUALS = 500_000  # simulated ratings that show how much of their scatter remains in a design's residuals
+PIECE = 2_000_000  # numbers computed at a time
 MAX_ITEMS, MAX_ANNOTATORS = 2000, 300
 GOOD_CHANCE = 0.8
 LEVEL = 0.05
@@ -178,36 +179,41 @@ def _expected(
     """
     random, n = np.random.default_rng(1), len(items)
     draws = int(np.clip(RESIDUALS // n, 10, 100))
+    pieces = np.array_split(np.arange(draws), min(draws, -(-len(weights) * draws * n // PIECE)))
     residual = _residual_maker(items, annotators, systems)
-    result = np.empty((len(clusterings), len(sources), len(weights), len(weights)))
+    result = np.zeros((len(clusterings), len(sources), len(weights), len(weights)))
     for place, source in enumerate(sources):
         residuals = residual(random.standard_normal((draws, source.max() + 1))[:, source])
-        scores = (weights[:, None] * residuals).reshape(len(weights), -1)
-        for way, clusters in enumerate(clusterings):
-            studies = (np.arange(draws)[:, None] * (clusters.max() + 1) + clusters).ravel()
-            result[way, place] = _products(scores, studies) / draws
+        for piece in pieces:
+            scores = (weights[:, None] * residuals[piece]).reshape(len(weights), -1)
+            for way, clusters in enumerate(clusterings):
+                studies = (np.arange(len(piece))[:, None] * (clusters.max() + 1) + clusters).ravel()
+                result[way, place] += _products(scores, studies) / draws
     return result
 
 
 def _residual_maker(
     items: np.ndarray, annotators: np.ndarray, systems: np.ndarray
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """A function that removes item, annotator and system effects from rows of ratings (R, n) sorted by item."""
-    starts = np.unique(items, return_index=True)[1]
+    """A function that removes item, annotator and system effects from rows of ratings (R, n) sorted by item.
+
+    No array is larger than R x n: a plan may have half a million ratings by hundreds of annotators.
+    """
+    starts, sizes, count = np.unique(items, return_index=True)[1], np.bincount(items), int(systems.max()) + 1
+    dummies, normal = normal_equations(items, annotators, systems, count)
+    size, vectors = np.linalg.eigh(normal)
+    used = size > _NULL * size.max()
+    inverse = (vectors[:, used] / size[used]) @ vectors[:, used].T
 
     def beyond_items(rows: np.ndarray) -> np.ndarray:
-        means = np.add.reduceat(rows, starts, axis=1) / np.bincount(items)
+        means = np.add.reduceat(rows, starts, axis=1) / sizes
         centred: np.ndarray = rows - means[:, items]
         return centred
 
-    dummies = beyond_items(np.vstack([np.eye(of.max() + 1)[:, of] for of in (annotators, systems)]))
-    size, vectors = np.linalg.eigh(dummies @ dummies.T)
-    used = size > _NULL * size.max()
-    basis = (vectors[:, used] / np.sqrt(size[used])).T @ dummies
-
     def residuals(rows: np.ndarray) -> np.ndarray:
         rows = beyond_items(rows)
-        rest: np.ndarray = rows - (rows @ basis.T) @ basis
+        effects = (dummies.T @ rows.T).T @ inverse
+        rest: np.ndarray = rows - beyond_items(effects[:, systems] + effects[:, count + annotators])
         return rest
 
     return residuals
