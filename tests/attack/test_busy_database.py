@@ -214,11 +214,44 @@ def test_a_login_or_address_holds_few_of_the_threads(monkeypatch, many, declared
     assert asyncio.run(ask_after_many()) == (200, b"done")
 
 
+def test_a_lead_holds_one_of_the_threads_of_rubrics(monkeypatch):
+    """Rubrics typed in eight logins of one lead kept the forms of others waiting for seven seconds."""
+    begun, ended = threading.Event(), threading.Event()
+
+    def wait_for_the_end(login, _):
+        if login != "other":
+            begun.set()
+            ended.wait(20)
+        return Response("done")
+
+    monkeypatch.setattr(work, "_turns", WeakValueDictionary())
+    monkeypatch.setattr(work, "login_secret", lambda cookie: cookie)
+    monkeypatch.setattr(work, "_sender_and_limit", lambda login, _: (login.rstrip("0123456789"), work.MAX_BODY))
+    handled = partial(work.command, wait_for_the_end, threads=ThreadPoolExecutor(2))
+    app = Starlette(routes=[Route("/", handled, methods=["POST"])])
+
+    async def ask_as(login: str) -> tuple[int, bytes]:
+        headers = [(HEADER.encode(), HEADER_VALUE.encode()), (b"cookie", f"{COOKIE}={login}".encode())]
+        return await sent(app, "POST", "/", [*headers, (b"content-length", b"2")], b"{}")
+
+    async def ask_after_many() -> tuple[int, bytes]:
+        many = [asyncio.create_task(ask_as(f"lead{number}")) for number in range(5)]
+        await asyncio.to_thread(begun.wait, 20)
+        try:
+            return await asyncio.wait_for(ask_as("other"), 3)
+        finally:
+            ended.set()
+            await asyncio.gather(*many)
+
+    assert asyncio.run(ask_after_many()) == (200, b"done")
+
+
 def test_what_has_its_own_threads_holds_no_place_of_annotators(monkeypatch):
     """Two leads who typed in the form of a rubric kept all annotators at their address waiting."""
     monkeypatch.setattr(work, "places_of", lambda _: pytest.fail("a place that annotators wait for"))
     monkeypatch.setattr(work, "_turns", WeakValueDictionary())
     monkeypatch.setattr(work, "login_secret", lambda cookie: cookie)
+    monkeypatch.setattr(work, "_sender_and_limit", lambda login, _: (login, work.MAX_BODY))
     handled = partial(work.command, lambda *_: Response("done"), threads=ThreadPoolExecutor(1))
     headers = [(HEADER.encode(), HEADER_VALUE.encode()), (b"cookie", f"{COOKIE}=a login".encode())]
     headers.append((b"content-length", b"2"))

@@ -84,12 +84,13 @@ async def command(
     # those with threads of their own hold none that annotators wait for
     places = nullcontext() if threads else places_of(request)
     end = time.monotonic() + ANSWER_SECONDS
-    if declared > SMALL_BODY and not wait:
+    if (threads or declared > SMALL_BODY) and not wait:
         async with _until(end), turn, places:
             key, limit = await in_thread(threads or _threads, _sender_and_limit, secret, declared)
         if not limit:
             _note(secret, ended=True)
             return unread(refused(401, "signed_out", _(logins.SIGNED_OUT)))
+        turn = turn_of(key) if threads else turn  # a lead's rubrics, which take seconds, wait for each other
     wait = wait or budgets.spending("body_bytes").take(key, declared)
     if wait:
         headers = {"Retry-After": str(budgets.seconds(wait))}
@@ -110,9 +111,9 @@ async def command(
 
 
 def turn_of(asker: str | int) -> asyncio.Lock:
-    """The lock under which the messages of a login, or the calls of a lead's scripts, run one after another.
+    """The lock under which the messages of a login, or a lead's rubrics or calls of scripts, run one after another.
 
-    So nobody holds the threads that all share. asker: a login's secret or a lead's id.
+    So nobody holds the threads that all share. asker: a login's secret, or the key or id of a lead.
     """
     return _turns.setdefault(asker, asyncio.Lock())
 
