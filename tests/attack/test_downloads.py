@@ -11,6 +11,7 @@ from helpers.present import present
 from helpers.ratings import submit
 from helpers.studies import add_person
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 
 from triptych.annotate import workbooks
 from triptych.people import roster
@@ -160,6 +161,30 @@ def test_a_person_has_few_files_built_at_a_time(led, engine, monkeypatch, path, 
 
     assert asyncio.run(attempt()) == [429, 200, 200]
     assert not begun.acquire(blocking=False)
+
+
+def test_requests_for_files_hold_few_of_the_threads(led, monkeypatch):
+    """Three hundred requests of a viewer for a report's page kept the pages of others from opening for seven seconds:
+    the page was read before the place of its download was counted.
+    """
+    begun, ended = threading.Event(), threading.Event()
+
+    def wait_for_the_end(_request):
+        begun.set()
+        ended.wait(20)
+
+    monkeypatch.setattr(export, "current_login", wait_for_the_end)
+
+    async def opened_meanwhile():
+        asked = [asyncio.create_task(download(led, 0, asyncio.Semaphore(0), is_read=True)) for _ in range(60)]
+        await asyncio.to_thread(begun.wait, 20)
+        try:
+            return await asyncio.wait_for(run_in_threadpool(lambda: "opened"), 3)
+        finally:
+            ended.set()
+            await asyncio.gather(*asked)
+
+    assert asyncio.run(opened_meanwhile()) == "opened"
 
 
 def test_a_download_from_an_unavailable_database_is_to_be_repeated(led, monkeypatch):

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from sqlmodel import Session
@@ -29,7 +30,8 @@ from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.web import budgets
 from triptych.web.headers import ancestors
-from triptych.web.session import current_login, web_engine
+from triptych.web.session import cookie_in, current_login, is_https, key_of_address, login_secret, web_engine
+from triptych.web.work import ANSWER_SECONDS, turn_of, until
 
 if TYPE_CHECKING:  # it imports the writers of all formats, which annotators do not need
     from triptych.formats.writers.model import ExportOptions
@@ -108,6 +110,15 @@ def _answer(prepare: Callable[[Request, Session, Study], tuple[str, str, Blocks]
         return refusal(404 if isinstance(error, NotFound) else 400, str(error))
     headers = {"Content-Disposition": f'attachment; filename="{slug}-{name}"'}
     return Download(who, _read(who, slug, blocks), kind, headers)
+
+
+async def in_turn(answer: Callable[[Request], Response], request: Request) -> Response:
+    """The answer to a request for a file. Those of one login are prepared one after another, as they would otherwise
+    hold all threads that open everybody's pages. Raises DatabaseBusy.
+    """
+    login = login_secret(cookie_in(request.cookies, is_https(request)))
+    async with until(monotonic() + ANSWER_SECONDS), turn_of(f"files of {login or key_of_address(request)}"):
+        return await run_in_threadpool(answer, request)
 
 
 def refusal(status: int, message: str, headers: Mapping[str, str] = NO_STORE) -> PlainTextResponse:
@@ -217,11 +228,12 @@ def _options(request: Request) -> ExportOptions:
         raise NotAllowed("The margin is a number of 0 or more, in units of the scale.") from error
 
 
-EXPORT_ROUTES = [
-    Route("/export/{slug}/{name}.csv", partial(_answer, _csv), methods=["GET"]),
-    Route("/export/{slug}/{name}.zip", partial(_answer, _zip), methods=["GET"]),
-    Route("/workbook/{slug}/{number}.xlsx", partial(_answer, _workbook), methods=["GET"]),
-    Route("/capsule/{slug}.zip", partial(_answer, _capsule), methods=["GET"]),
-    Route("/report/{slug}.zip", partial(_answer, _report), methods=["GET"]),
-    Route("/report/{slug}/{sha256}.html", _page, methods=["GET"]),
-]
+FILES: dict[str, Callable[[Request], Response]] = {
+    "/export/{slug}/{name}.csv": partial(_answer, _csv),
+    "/export/{slug}/{name}.zip": partial(_answer, _zip),
+    "/workbook/{slug}/{number}.xlsx": partial(_answer, _workbook),
+    "/capsule/{slug}.zip": partial(_answer, _capsule),
+    "/report/{slug}.zip": partial(_answer, _report),
+    "/report/{slug}/{sha256}.html": _page,
+}
+EXPORT_ROUTES = [Route(path, partial(in_turn, answer), methods=["GET"]) for path, answer in FILES.items()]

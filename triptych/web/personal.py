@@ -22,7 +22,7 @@ from triptych.storage.models import Role
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.web import budgets
-from triptych.web.export import NO_STORE, NOBODY, Download, refusal
+from triptych.web.export import NO_STORE, NOBODY, Download, in_turn, refusal
 from triptych.web.session import current_login, identity_in, key_of_address, web_engine
 
 FORMS = {
@@ -91,6 +91,6 @@ def _answer(find: FindData, request: Request) -> Response:
 
 
 PERSONAL_ROUTES = [
-    Route("/my-data.{form}", partial(_answer, _about_me), methods=["GET"]),
-    Route("/people/{slug}/{pseudonym}.{form}", partial(_answer, _about_member), methods=["GET"]),
+    Route("/my-data.{form}", partial(in_turn, partial(_answer, _about_me)), methods=["GET"]),
+    Route("/people/{slug}/{pseudonym}.{form}", partial(in_turn, partial(_answer, _about_member)), methods=["GET"]),
 ]

@@ -85,7 +85,7 @@ async def command(
     places = nullcontext() if threads else places_of(request)
     end = time.monotonic() + ANSWER_SECONDS
     if (threads or declared > SMALL_BODY) and not wait:
-        async with _until(end), turn, places:
+        async with until(end), turn, places:
             key, limit = await in_thread(threads or _threads, _sender_and_limit, secret, declared)
         if not limit:
             _note(secret, ended=True)
@@ -99,7 +99,7 @@ async def command(
         return unread(refused(413, "invalid", f"The message is longer than {limit // KB} KB."))
     before = time.monotonic()
     body, began = await request.body(), time.monotonic()
-    async with _until(end + began - before), turn:
+    async with until(end + began - before), turn:
         async with places:
             response, is_again = await in_thread(threads or _threads, _parsed, answer, secret, body)
         _note(secret, ended=response.status_code == 401)
@@ -136,7 +136,7 @@ def _note(secret: str, *, ended: bool) -> None:
 
 
 @asynccontextmanager
-async def _until(end: float) -> AsyncIterator[None]:
+async def until(end: float) -> AsyncIterator[None]:
     """Raises DatabaseBusy if others held the turn, the threads or the database until then, by the monotonic clock.
 
     If the command was stored after all, the browser's repetition of it gets the receipt.
