@@ -9,7 +9,7 @@ const TEXTS = "input:not([role=combobox]), textarea";
  * @typedef {{ text: string, seen: unknown, sent: string[],
  *   session: string, at: number }} Entry */
 /** @typedef {{ path: string, stored: string, seen: unknown }} Shown */
-/** @typedef {{ name: string, session: string, savedAt: string | null, fields: Record<string, Shown>,
+/** @typedef {{ name: string, session: string, savedAt: string | null, hint: string, fields: Record<string, Shown>,
  *   settled: Record<string, string>, stopped: string[], goTo: string,
  *   summaries: Record<string, string> }} Data */
 
@@ -55,7 +55,7 @@ function watch(root, send) {
     const isWaiting = Object.keys(entries()).length > 0;
     const stopped = data.stopped.length;
     const time = data.savedAt && new Date(data.savedAt).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
-    const saved = time ? `Saved ${time}` : "Every field is saved as you type";
+    const saved = time ? `Saved ${time}` : data.hint;
     line.textContent = stopped ? `${stopped} not saved` : isWaiting ? "Saving…" : saved;
   }
 

@@ -344,6 +344,7 @@ class SettingsSheet:
                 "name": f"triptych-setup:{stored_name(self.who.pseudonym, self.study.slug)}",
                 "session": memory.session,
                 "savedAt": history.saved_at and history.saved_at.isoformat(),
+                "hint": "Every field is saved as you type" if self.is_draft else "",
                 "fields": {
                     css_key(self.key(path)): {"path": path, "stored": shown[path], "seen": memory.seen[path]}
                     for path in sorted(memory.drawn)

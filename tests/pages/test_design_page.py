@@ -224,6 +224,18 @@ def test_a_launch_keeps_nobody_waiting_while_texts_are_read(section, draft, monk
     assert held == [False]
 
 
+def test_only_a_draft_promises_to_save_typed_text(section, draft):
+    def hint():
+        drawn = [element.proto.json for element in section(draft, "Launch").get("bidi_component")]
+        texts = [json.loads(json.loads(data)["text"]) for data in drawn if data and "text" in json.loads(data)]
+        return next(status["hint"] for status in texts if "savedAt" in status)
+
+    write(draft, "consent.not_needed", "Staff try it.")
+    assert hint() == "Every field is saved as you type"
+    press(section(draft, "Launch"), "Launch the study")
+    assert hint() == ""
+
+
 def test_changing_a_launched_study_needs_a_reason(section, draft):
     write(draft, "consent.not_needed", "Staff try it.")
     press(section(draft, "Launch"), "Launch the study")
