@@ -30,9 +30,12 @@ def read(consent: Consent, ethics: Ethics) -> None:
     st.text("\n".join(f"{label}: {text}" for label, text in facts.items() if text))
 
 
-def ask(consent: Consent, ethics: Ethics, on_agree: Callable[[], None], on_refuse: Callable[[], None]) -> None:
-    """The consent text with the buttons to agree and to decline."""
+def ask(
+    title: str, consent: Consent, ethics: Ethics, on_agree: Callable[[], None], on_refuse: Callable[[], None]
+) -> None:
+    """The study's title and its consent text, with the buttons to agree and to decline."""
     with column(_("Before you begin"), _("Please read this. You take part only if you agree."), READING):
+        st.header(plain(title), anchor=False)
         read(consent, ethics)
         with st.container(horizontal=True):
             st.button(_("I agree"), type="primary", on_click=on_agree)

@@ -49,7 +49,7 @@ def draw(step: Step) -> None:
     match step:
         case Step(stage=Stage.consent, consent=Consent() as text, ethics=Ethics() as ethics):
             agree = (joining.consent, text.version)
-            consent.ask(text, ethics, lambda: run(*agree), lambda: run(onboarding.refuse))
+            consent.ask(study.title, text, ethics, lambda: run(*agree), lambda: run(onboarding.refuse))
         case Step(stage=Stage.instructions):
             with state.reading() as session:
                 page = instructions_for(session, lifecycle.by_slug(session, slug), who)

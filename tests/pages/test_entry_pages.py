@@ -71,6 +71,7 @@ def test_an_annotator_passes_every_step_to_the_work(visit):
         consent=Consent(text=f"Stop whenever you like. {HOSTILE}"), instructions="Take your time.", contact="Ada"
     )
     assert f"Stop whenever you like. {HOSTILE}" in [text.value for text in app.text]
+    assert "Answers" in [header.value for header in app.header]
 
     press(app, "I agree")
     drawn = [element.proto.json for element in app.get("bidi_component")]
