@@ -85,7 +85,7 @@ def _rate(rate: FlaggedRate | Undefined) -> str:
     if isinstance(rate, Undefined):
         return NONE
     share = rate.rate
-    return f"{share.hits} of {share.n} ({limits(share.low, share.high)})"
+    return f"{share.hits} of {share.n} right ({limits(share.low, share.high)})"
 
 
 def _twice(repeated: Repeated | None) -> str:
