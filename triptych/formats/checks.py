@@ -12,14 +12,14 @@ def check_items(items: Sequence[ItemDraft], findings: Findings, candidates_expec
     """Report ids that are used twice, and candidates that are missing or too many."""
     _check_ids(items, findings)
     _check_system_names(items, findings)
-    if candidates_expected:
+    systems = len({candidate.system for item in items for candidate in item.candidates})
+    if systems > MAX_SYSTEMS:
+        findings.error(f"The file names {systems:,} systems; at most {MAX_SYSTEMS} can be compared.")
+    elif candidates_expected:  # each item would list thousands
         _check_missing(items, findings)
     for item in items:
         if len(item.candidates) > MAX_CANDIDATES:
             findings.error(f"has {len(item.candidates)} candidates; an item has at most {MAX_CANDIDATES}.", item.row)
-    systems = len({candidate.system for item in items for candidate in item.candidates})
-    if systems > MAX_SYSTEMS:
-        findings.error(f"The file names {systems:,} systems; at most {MAX_SYSTEMS} can be compared.")
     if items and all(item.context_text == "" for item in items) and candidates_expected:
         findings.warning("No item has a context: the candidates are judged on their own.")
 
