@@ -10,6 +10,7 @@ from triptych.formats.items import make_items
 from triptych.formats.model import (
     MAX_CANDIDATES,
     MAX_ITEMS,
+    MAX_SYSTEMS,
     SEVERITIES,
     Findings,
     ItemDraft,
@@ -42,8 +43,10 @@ def join_files(files: Sequence[tuple[str, bytes, str]], options: ReadOptions = _
 
     Contexts, meta fields and extra texts may be in any of the files; a file may contain only these. Contradictions and
     missing or repeated items are problems that name file and row.
-    Raises ImportRefused where a file cannot be read at all; the message names it.
+    Raises ImportRefused where a file cannot be read at all, whose name is in the message, or for too many files.
     """
+    if len(files) > MAX_SYSTEMS:  # each is compared with the others
+        raise ImportRefused(f"{len(files):,} files were chosen; at most {MAX_SYSTEMS} can be joined.")
     whole = Findings()
     parts = [_part(*file, options) for file in files]
     with_texts = [part for part in parts if part.has_texts]
