@@ -21,7 +21,7 @@ from triptych.formats.model import (
     Source,
 )
 from triptych.formats.task_files import is_campaign, is_task, segments
-from triptych.formats.values import NotFinite, NumberText, kind_of
+from triptych.formats.values import NotFinite, NumberText, kind_of, number_of_parts
 
 MAX_DEPTH = 16
 MAX_PARTS = 1_000_000
@@ -63,11 +63,6 @@ def read_json(data: bytes, contents: Contents, options: ReadOptions, findings: F
     if len(columns) > MAX_COLUMNS:
         raise ImportRefused(f"The items have {len(columns):,} different fields; at most {MAX_COLUMNS} can be read.")
     return Source(kind, columns, tuple(records), tabular=False)
-
-
-def number_of_parts(text: str) -> int:
-    """At least as many as a JSON file holds objects, lists and values."""
-    return sum(map(text.count, "{[,"))
 
 
 def _parse(text: str) -> Json:

@@ -203,10 +203,11 @@ class Source:
 class Findings:
     """Collects the problems of one file: the first of each kind, and the number of further ones.
 
-    file: name put before each problem where several files are read together.
+    file: name put before each problem where several files are read together. parts: of JSON in cells so far.
     """
 
     file: str | None = None
+    parts: int = 0
     kinds: dict[tuple[str | None, ...], list[Problem]] = field(default_factory=dict)
     counts: Counter[tuple[str | None, ...]] = field(default_factory=Counter)
     tallies: Counter[str] = field(default_factory=Counter)

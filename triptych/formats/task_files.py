@@ -157,7 +157,7 @@ def _exported(record: Record, findings: Findings) -> JsonObject | None:
         findings.tally(NOT_MAIN)
         return None
     texts = {"context": values["context_turns"] or values["context"], "text": values["turns"] or values["text"]}
-    more = {name: json_in(values[name]) for name in ("meta", "extra_texts") if values[name]}
+    more = {name: json_in(values[name], findings) for name in ("meta", "extra_texts") if values[name]}
     return {"item_id": values["item_id"], "system": values["system"], **texts, **more}
 
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 import re
 
+from triptych.errors import ImportRefused
 from triptych.formats.model import Findings, Json, JsonObject, TurnDraft
 
 SPEAKER_KEYS = ("speaker", "role", "from", "name", "author")
 TEXT_KEYS = ("text", "content", "value", "utterance")
+MAX_PARTS = 4_000_000  # of JSON in a zip or in all cells of a table: empty lists, which are nothing, take a minute
 TURN_HELP = 'A turn is {"speaker": "…", "text": "…"}.'
 LINE_ENDS = "Windows or old Mac line ends in {n} text(s) are stored as plain line feeds."
 NUMBERS = "{n} number(s) are written where a text is expected; they are shown as written."
@@ -137,10 +139,21 @@ def plain(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def json_in(cell: Json) -> Json:
-    """The parsed JSON of a cell; the cell itself if it does not contain JSON."""
+def number_of_parts(text: str) -> int:
+    """At least as many as a JSON text holds objects, lists and values."""
+    return sum(map(text.count, "{[,"))
+
+
+def json_in(cell: Json, findings: Findings) -> Json:
+    """The parsed JSON of a cell; the cell itself if it does not contain JSON.
+
+    Raises ImportRefused where all cells that were parsed have too many parts, which take far more memory than the text.
+    """
     if not isinstance(cell, str) or not cell.lstrip().startswith(("[", "{")):
         return cell
+    findings.parts += number_of_parts(cell)
+    if findings.parts > MAX_PARTS:
+        raise ImportRefused(f"The lists in cells have more than {MAX_PARTS:,} parts in all; split the file.")
     try:
         value: Json = json.loads(cell)
     except (ValueError, RecursionError):
@@ -154,7 +167,7 @@ def _cell_content(cell: str, findings: Findings) -> str | tuple[TurnDraft, ...]:
     if _PYTHON_LIST.match(cell):
         findings.tally(PYTHON_LISTS)
         return cell
-    values = json_in(cell)
+    values = json_in(cell, findings)
     try:
         turns = as_turns(values) if isinstance(values, list) else cell
     except (TypeError, UnfitValueError):

@@ -14,12 +14,12 @@ from pathlib import PurePosixPath
 from triptych.errors import ImportRefused, NothingToImport, naming
 from triptych.formats import decode, read_items
 from triptych.formats.decode import UnconfirmedEncoding
-from triptych.formats.json_files import number_of_parts
 from triptych.formats.model import MAX_UPLOAD, Problem
 from triptych.formats.ratings import potato
 from triptych.formats.ratings.model import MAX_RATINGS, FinishedRatings, Gathering, RaterKind
 from triptych.formats.ratings.sources import RATINGS
 from triptych.formats.tables import DELIMITERS
+from triptych.formats.values import MAX_PARTS, number_of_parts
 from triptych.formats.zips import unzipped
 from triptych.stats.numbers import first_words
 
@@ -28,7 +28,7 @@ MAX_FILES = 2_000
 MAX_NAMED = 10
 MAX_INFLATED = 100 * 2**20
 DELIMITED = ("csv", "tsv", "txt")
-JSON, MAX_PARTS = ("json", "jsonl", "ndjson"), 4_000_000  # empty lists, which are no ratings, take a minute
+JSON = ("json", "jsonl", "ndjson")
 DELIMITERS_IN_BYTES = tuple(map(str.encode, DELIMITERS))
 PACKED, MAX_PACKED = ("parquet", "xlsx"), 20  # files that are themselves compressed, and their maximum number
 TABLES, ITEMS, CODEBOOK = ("ratings", "highlights", "tasks", "records"), "items", "codebook"

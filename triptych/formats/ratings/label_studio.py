@@ -152,7 +152,7 @@ def read_table(source: Source, into: Gathering) -> None:
         for name in controls:
             criterion, system = fields.place(name)
             unit = Unit(fields.item, system, annotator, into.kind, row, at, seconds, part=str(row))
-            value = json_in(values.get(name))
+            value = json_in(values.get(name), into.findings)
             if name in explaining or (isinstance(value, dict) and "text" in value):
                 into.note(unit, criterion, value["text"] if isinstance(value, dict) else value)
             else:

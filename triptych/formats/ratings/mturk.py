@@ -58,7 +58,7 @@ def _time(written: Json) -> Json:
 
 def _answers(record: Record, into: Gathering) -> Iterator[tuple[str, Json]]:
     """(column, value) of crowd forms, which keep all answers in one cell of JSON."""
-    forms = json_in(record.values.get(CROWD) or "[]")
+    forms = json_in(record.values.get(CROWD) or "[]", into.findings)
     if isinstance(forms, str):
         into.findings.error("is not JSON.", record.row, CROWD)
     for form in forms if isinstance(forms, list) else [forms]:
