@@ -20,6 +20,7 @@ from triptych.formats.model import CELLS_PER_LINE, MAX_COLUMNS, MAX_ROWS, Json, 
 from triptych.formats.readers import refuse_long_names
 
 MAX_CELLS = CELLS_PER_LINE * MAX_ROWS
+MAX_CHARACTERS = 200_000_000  # of all rows; readers copy or parse what is next to a list in each of its rows
 LINE, FOLDER, VALUE, LEVEL, POSITION = "line", "folder", "value", "level", "position"
 Place = frozenset[tuple[str, str]]
 TURNS = {*CONTEXT_NAMES, *TEXT_NAMES, *META_NAMES, "reasons", "turns"}
@@ -56,6 +57,7 @@ def _all_rows(records: Sequence[Record], single: bool) -> tuple[list[tuple[int, 
     levels: dict[str, None] = {} if single else {LINE: None}
     columns: set[str] = set()
     rows: list[tuple[int, JsonObject]] = []
+    characters = 0
     for record in records:
         line = {} if single else {LINE: str(record.row)}
         of_record = _rows(record.values, "", str(record.row), levels)
@@ -64,7 +66,24 @@ def _all_rows(records: Sequence[Record], single: bool) -> tuple[list[tuple[int, 
         rows += [(record.row, {**line, **row}) for row in of_record]
         if len(rows) > MAX_ROWS:
             raise ImportRefused(f"The file makes more than {MAX_ROWS:,} rows; split it.")
+        characters += _characters(of_record)
+        if characters > MAX_CHARACTERS:
+            raise ImportRefused(
+                f"The file makes rows of more than {MAX_CHARACTERS:,} characters, since what is next to a list belongs "
+                "to each of its rows; split it."
+            )
     return rows, tuple(levels)
+
+
+def _characters(rows: Sequence[JsonObject]) -> int:
+    """About as many as the values of all rows have together, of which many may be one and the same."""
+    lengths: dict[int, int] = {}
+    total = 0
+    for value in (value for row in rows for value in row.values()):
+        if id(value) not in lengths:
+            lengths[id(value)] = len(value if isinstance(value, str) else str(value))
+        total += lengths[id(value)]
+    return total
 
 
 def _rows(value: Json, name: str, place: str, levels: dict[str, None], depth: int = 0) -> list[JsonObject]:
