@@ -39,6 +39,7 @@ from triptych.formats.ratings.model import (
 from triptych.formats.ratings.proposal import DECIMALS, REASONED_MISSING, judge_of, means_missing, number_in
 from triptych.formats.ratings.roles import Duplicates
 from triptych.formats.ratings.spans import Placing
+from triptych.formats.ratings.tables import MAX_REASONS
 from triptych.formats.writers.model import FinishedHighlight, FinishedRating
 from triptych.rubric.model import Criterion, HighlightLabel, Rubric
 from triptych.rubric.scales import KEY, Choice, NumberScale
@@ -544,7 +545,7 @@ def _differ(text: Content, other: Content) -> bool:
 
 def _with_words(rating: ReadRating, note: ImportedNote, named: bool) -> ReadRating | None:
     """The rating with a note as its explanation or reasons; None if it has a text already."""
-    keys = tuple(filter(None, re.split(r"[;\n]", note.text)))
+    keys = tuple(filter(None, re.split(r"[;\n]", note.text, maxsplit=MAX_REASONS)))
     if named and REASONS in note.name and not rating.reasons and all(re.fullmatch(KEY, key) for key in keys):
         return replace(rating, reasons=keys)
     return None if rating.explanation else replace(rating, explanation=note.text)

@@ -29,7 +29,7 @@ from triptych.stats.columns import LARGEST
 About = Literal["candidate", "item"]
 Use = Literal["ordinal", "interval", "nominal", "leave out"]
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
-MAX_NAMES = 500  # of criteria, options or labels
+MAX_NAMES = 500  # of criteria, options, labels or judges
 MAX_POINTS = 21
 MAX_OPTIONS = 50
 FEW_OPTIONS = 12
@@ -152,6 +152,8 @@ def _apart(by_judge: Mapping[str, Counter[str]]) -> tuple[str, ...]:
     """The judges that did not answer on people's scale; people are "" among them."""
     if "" not in by_judge:
         return ()
+    if len(by_judge) > MAX_NAMES:  # each is compared with people
+        raise ImportRefused(f"There are {len(by_judge) - 1:,} judges; scores of at most {MAX_NAMES - 1} can be read.")
     own = {judge: _proposed("", "", "candidate", dict(counts)) for judge, counts in by_judge.items()}
     return tuple(judge for judge in by_judge if judge and not _is_on(own[""], own[judge]))
 

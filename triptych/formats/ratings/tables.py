@@ -42,6 +42,7 @@ NO_TIME = (
     f"{{n}} time(s) are not in ISO 8601, or not in the years {YEARS[0]} to {YEARS[-1]}; they are treated as unknown."
 )
 ID_DIGITS = 12
+MAX_REASONS = 100
 NAMED = "No input is an item id: assignments with the same context are treated as one item."
 OTHER_PURPOSE = "{n} rating(s) of training and tests are left out."
 KINDS: dict[str, RaterKind] = {"judge": "judge", "simulated": "simulated"}
@@ -185,7 +186,9 @@ def _is_true(value: Json) -> bool:
 
 
 def _keys(value: Json) -> tuple[str, ...]:
-    """Keys of reasons: a list, or a text with ; between them."""
+    """Keys of reasons: a list, or a text with ; between them. Raises ImportRefused for very many, which take memory."""
+    if isinstance(value, str) and value.count(";") > MAX_REASONS:
+        raise ImportRefused(f"The reasons '{value[:30]}…' are more than {MAX_REASONS}, for one rating.")
     return tuple(filter(None, map(named, value if isinstance(value, list) else named(value).split(";"))))
 
 
