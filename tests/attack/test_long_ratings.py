@@ -49,6 +49,25 @@ def test_lists_beside_each_other_are_joined_in_few_lookups():
     assert CountedPlace.lookups <= 10 * MANY
 
 
+def test_a_long_text_beside_a_list_counts_in_each_row():
+    """A megabyte took one gigabyte: each rating had a copy of the explanation."""
+    votes = [{"annotator": f"a{n}", "fluency": 3} for n in range(MANY)]
+    for long in ({"explanation": 10**6 * "x"}, {"reasons": ["rude"] * 10**5}, {"context": 10**5 * "[1, 2, 3] "}):
+        with pytest.raises(ImportRefused, match="rows of more than 200,000,000 characters"):
+            read_ratings(json.dumps({"item_id": "i", **long, "votes": votes}).encode(), "x.json")
+
+
+def test_many_judges_are_not_compared_with_people(monkeypatch):
+    read = Mock()
+    monkeypatch.setattr(proposal, "_proposed", read)
+    people = table(["i,s,anna,c,4\n"]).ratings
+    judges = [replace(people[0], kind="judge", annotator=f"j{n}") for n in range(proposal.MAX_NAMES)]
+
+    with pytest.raises(ImportRefused, match="There are 500 judges; scores of at most 499"):
+        proposal.propose([*people, *judges])
+    assert not read.called
+
+
 def test_many_lists_of_one_path_are_refused():
     of = {"a" + ".b" * n: {"b" + ".b" * (200 - n): [1, 2]} for n in range(200)} | {"id": "i"}
     with pytest.raises(ImportRefused, match="make 201 columns; at most 200"):
