@@ -326,8 +326,8 @@ def test_a_dump_restored_by_the_guide_holds_every_event(stack, tmp_path):
 
 def test_erased_rows_are_wiped_by_the_administrators_command_only(stack):
     assert wiping.wipe(stack.engine, ["person"]) == wiping.Wiped.not_ours
-    (line,) = guide("Erasing somebody")
-    shell(line, stack.cluster.administering())
+    for line in guide("Erasing somebody"):
+        shell(line, stack.cluster.administering())
 
 
 def test_a_study_moves_between_a_machine_and_a_server(stack, tmp_path):

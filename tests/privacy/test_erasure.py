@@ -114,6 +114,28 @@ def test_erasure_leaves_no_byte_of_the_person_and_others_texts(engine, full):
         assert roster.is_erased(session, study, annotator.pseudonym)
 
 
+SAMPLES = "SELECT concat(array_agg(s ORDER BY tablename)) FROM pg_stats AS s WHERE schemaname = 'public'"
+
+
+@pytest.mark.parametrize("engine", ["postgres"], indirect=True)
+def test_samples_of_postgres_keep_nothing_of_the_erased(engine, full):
+    """Autovacuum has them taken of each column, for the planner of queries."""
+    study, lead, annotator = full
+    with engine.begin() as connection:
+        connection.execute(text("ANALYZE"))
+        sampled = connection.execute(text(SAMPLES)).scalar()
+    assert NAME in sampled
+    assert COMMENT in sampled
+
+    with database.writing(engine) as session:
+        erasure.erase(session, study, annotator.pseudonym, sure(lead))
+    assert erasure.wipe(engine) == Wiped.done
+
+    with engine.connect() as connection:
+        sampled = connection.execute(text(SAMPLES)).scalar()
+    assert [trace for trace in TRACES if trace in sampled or trace.encode() in files_of(engine)] == []
+
+
 @pytest.mark.parametrize("leaving", ["erased", "withdrew", "seat withdrawn"])
 def test_the_next_start_clears_the_files_after_a_kill(sqlite_engine, make_study, tmp_path, forked, leaving):
     """Between an erasure and the rewriting of the file the process may be killed, and nobody would ask for it again."""

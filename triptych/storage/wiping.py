@@ -96,5 +96,7 @@ def _wipe_on_postgres(engine: Engine, tables: Sequence[str]) -> Wiped:
         if any(connection.execute(_FOREIGN, {"name": quote(name)}).scalar() for name in tables):
             return Wiped.not_ours
         for name in tables:
-            connection.exec_driver_sql(" ".join(("VACUUM FULL", quote(name))))
+            connection.exec_driver_sql(" ".join(("VACUUM (FULL, ANALYZE)", quote(name))))
+        # with the values that it samples for the planner of queries; only the owner of the database may do this
+        connection.exec_driver_sql("VACUUM FULL pg_statistic")
     return Wiped.done
