@@ -3,8 +3,16 @@
 Others, below TriptychError too, are next to what they are about: settings, the database, a backup, a kind of file.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # slow to import, and not needed for the help of a command
+    from pydantic import ValidationError
+
+MOST_MISTAKES = 100
 
 
 class TriptychError(Exception):
@@ -74,3 +82,14 @@ def naming(file: str) -> Iterator[None]:
     except ImportRefused as refusal:
         refusal.args = (f"{file}: {refusal}",)
         raise
+
+
+def first_mistake(error: ValidationError) -> tuple[str, str]:
+    """Its place and what is wrong there; of very many, which pydantic lists all or none, their number.
+
+    A list of some hundred thousand takes seconds, in which no other thread of the process runs.
+    """
+    if error.error_count() > MOST_MISTAKES:
+        return "many places", f"{error.error_count():,} parts are wrong"
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    return ".".join(map(str, first["loc"])), first["msg"]

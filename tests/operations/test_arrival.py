@@ -278,7 +278,7 @@ HOSTILE = {
     "UPDATE person SET pseudonym = '1' WHERE pseudonym = 'P-first'": "pseudonym",
     "DELETE FROM event WHERE number > 3": "missing",
     "UPDATE study SET settings = '{\"pay\": 3}'": "failed verification",
-    "UPDATE assignment SET draft = '[1]'": "validation error for Answers",
+    "UPDATE assignment SET draft = '[1]'": "valid dictionary or instance of Answers",
     "DROP TABLE highlight": "has the table .highlight. in a form",
     "UPDATE event SET id = -id; UPDATE event_detail SET event_id = -event_id": "number -",
 }

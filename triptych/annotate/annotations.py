@@ -22,7 +22,14 @@ from triptych.annotate.assignments import NoItem
 from triptych.annotate.logged import LoggedAnnotation
 from triptych.annotate.outcomes import LATER, outcomes_of
 from triptych.annotate.reservations import Assigned
-from triptych.errors import AlreadySubmitted, InvalidAnnotation, NotFound, OpenElsewhere, StudyNotOpen
+from triptych.errors import (
+    AlreadySubmitted,
+    InvalidAnnotation,
+    NotFound,
+    OpenElsewhere,
+    StudyNotOpen,
+    first_mistake,
+)
 from triptych.languages import language
 from triptych.languages.language import _, message
 from triptych.people.membership import AnnotatorMembership
@@ -116,9 +123,7 @@ def read_message(kind: type[M], data: object) -> M:
     try:
         return kind.model_validate(data, strict=False)
     except ValidationError as error:
-        first = error.errors()[0]
-        path = ".".join(str(part) for part in first["loc"])
-        raise InvalidAnnotation(f"The message does not fit: {path}: {first['msg']}.") from error
+        raise InvalidAnnotation(f"The message does not fit: {': '.join(first_mistake(error))}.") from error
 
 
 def capped_seconds(reserved_at: datetime, seconds: float) -> float:

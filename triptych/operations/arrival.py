@@ -13,11 +13,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import ValidationError
 from sqlalchemy import Connection, Engine, Table, func, or_, select
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlmodel import Session
 
-from triptych.errors import Conflict, ImportRefused
+from triptych.errors import Conflict, ImportRefused, first_mistake
 from triptych.operations import move, usable, verify
 from triptych.people import accounts, roster
 from triptych.people.names import LONGEST_NAME, tidied
@@ -94,9 +95,10 @@ def arrive(session: Session, source: Engine, who: Who) -> Arrived:
         fault = NO_RIGHTS if getattr(error.orig, "sqlstate", None) == NOT_PERMITTED else FOREIGN_ROW
         raise ImportRefused(f"{fault}: {reason}. Nothing was imported.") from error
     except usable.UNUSABLE as error:
-        reason = f"{error}".partition("\n")[0]
+        reason = ": ".join(filter(None, first_mistake(error))) if isinstance(error, ValidationError) else f"{error}"
+        first_line = reason.partition("\n")[0]
         raise ImportRefused(
-            f"The file contains something that cannot belong to a study: {reason}. Nothing was imported."
+            f"The file contains something that cannot belong to a study: {first_line}. Nothing was imported."
         ) from error
 
 

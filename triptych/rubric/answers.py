@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from triptych.errors import InvalidAnnotation
+from triptych.errors import InvalidAnnotation, first_mistake
 from triptych.rubric.model import LETTERS, Criterion, Rubric
 from triptych.rubric.scales import Ask, Best, Choice, Value, shown
 from triptych.rubric.wording import length_in_words
@@ -100,9 +100,7 @@ def parse_answers(data: object) -> Answers:
     try:
         return Answers.model_validate(data)
     except ValidationError as error:
-        first = error.errors()[0]
-        path = ".".join(str(part) for part in first["loc"])
-        raise InvalidAnnotation(f"The answers do not fit at {path}: {first['msg']}.") from error
+        raise InvalidAnnotation(f"The answers do not fit at {': '.join(first_mistake(error))}.") from error
 
 
 def check_draft(rubric: Rubric, study_round: str, candidates: int, answers: Answers) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Base64Bytes, BaseModel, ConfigDict, Field, ValidationError
 
+from triptych.errors import first_mistake
 from triptych.people.tokens import Scope
 from triptych.storage.models import Access, Round, StudyState
 
@@ -25,9 +26,8 @@ class ScriptMessage(BaseModel):
 
 def what_does_not_fit(error: ValidationError) -> str:
     """The first error in a request and its place."""
-    first = error.errors(include_url=False, include_input=False)[0]
-    place = ".".join(map(str, first["loc"])) or "the request"
-    return f"The request does not fit at {place}: {first['msg']}."
+    place, fault = first_mistake(error)
+    return f"The request does not fit at {place or 'the request'}: {fault}."
 
 
 # Requests
