@@ -36,7 +36,7 @@ from triptych.storage.models import StoredAnswer
 from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.web import budgets
 from triptych.web.session import key_of_address, web_engine
-from triptych.web.work import in_thread, refused, turn_of, unread
+from triptych.web.work import in_thread, parsed_json, refused, turn_of, unread
 
 MAX_KEY_CHARACTERS = 200
 ANSWERS_LIVE = timedelta(days=1)
@@ -157,7 +157,7 @@ def _message(call: Call, request: Request, content: bytes) -> BaseModel:
     fields: dict[str, object] = dict(request.query_params)
     if call.method != "GET":
         try:
-            body = json.loads(content or b"{}")
+            body = parsed_json(content or b"{}")
         except (ValueError, RecursionError) as error:
             raise ImportRefused("The body is not JSON.") from error
         if not isinstance(body, dict) or fields:

@@ -49,6 +49,7 @@ KB = 2**10
 SMALL_BODY = 16 * KB  # bytes of longer ones are counted for all logins of a person
 USUAL_BODY = 256 * KB
 MAX_BODY = 4096 * KB  # for texts of any length
+MAX_PARTS = 200_000  # lists and objects of a message, with the brackets in its texts
 # enough for marking every word of every response; UTF-8 takes up to four bytes per character
 BYTES_PER_CHARACTER = 4 * len(LETTERS)
 # Four: with more, the thread that holds the study's row on PostgreSQL waits for all others to release the interpreter,
@@ -172,10 +173,17 @@ def _sender_and_limit(secret: str, declared: int) -> tuple[str, int]:
         return budgets.key_of_person(who.person_id), min(USUAL_BODY + BYTES_PER_CHARACTER * text, MAX_BODY)
 
 
+def parsed_json(body: bytes) -> Any:
+    """The content of a message. Raises ValueError, also for very many lists and objects, whose reading blocks all."""
+    if body.count(b"[") + body.count(b"{") > MAX_PARTS:
+        raise ValueError(f"more than {MAX_PARTS:,} lists and objects")
+    return json.loads(body)
+
+
 def _parsed(answer: Callable[[str | None, Any], Response], secret: str, body: bytes) -> tuple[Response, bool]:
     """The response to a body, which is parsed in this thread, and whether the message answers an item again."""
     try:
-        message = json.loads(body)
+        message = parsed_json(body)
     except (ValueError, RecursionError):
         return refused(400, "invalid", "The message is not JSON."), False
     action = _action(message)
