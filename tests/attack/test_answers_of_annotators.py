@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from helpers.annotations import OTHER_PEN, PEN, submission
@@ -12,19 +14,22 @@ from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers,
 from sqlalchemy import func, select, text
 
 from triptych.annotate import comments, drafts, onboarding
-from triptych.annotate.annotations import MOST_VERSIONS, SetAsideMessage, submit
+from triptych.annotate.annotations import MOST_VERSIONS, SetAsideMessage, SubmitMessage, read_message, submit
 from triptych.annotate.assignments import Assigned, NoItem, current
 from triptych.annotate.drafts import DraftMessage
 from triptych.annotate.own_items import own_items
-from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, StudyNotOpen
+from triptych.errors import MOST_MISTAKES, Conflict, ImportRefused, InvalidAnnotation, NotAllowed, StudyNotOpen
 from triptych.operations import verify
 from triptych.people import joining, logins
 from triptych.privacy import personal_data, withdrawal
+from triptych.rubric.answers import parse_answers
+from triptych.scripting.connection import HomeConnection
 from triptych.storage.database import writing
 from triptych.storage.models import Assignment, Highlight, Item, Person, Role, Study, StudyState
 from triptych.study import design, lifecycle
 from triptych.study.design import Parts
 from triptych.study.settings import Checks, settings_of
+from triptych.web.work import MAX_PARTS, parsed_json
 
 LONG = 30_000  # characters of each response
 MOST_MARKS = 1000
@@ -299,3 +304,26 @@ def test_a_begun_item_is_not_resumed_beyond_the_limit(sqlite_engine, move_clock)
         assert current(session, study, ann) is NoItem.finished
         move_clock(hours=1)
         assert current(session, study, ann) is NoItem.finished
+
+
+@pytest.mark.parametrize(
+    ("read", "refusal"),
+    [
+        (parse_answers, InvalidAnnotation),
+        (partial(read_message, SubmitMessage), InvalidAnnotation),
+        (lambda fields: HomeConnection(Mock(), None, "lead", "").call("asking", **fields), ImportRefused),
+    ],
+    ids=["a draft", "a message", "a script's call"],
+)
+def test_thousands_of_mistakes_in_a_message_are_not_listed(read, refusal):
+    """Four megabytes of them, in a study with long texts, kept everybody waiting for three seconds, each time."""
+    many = {f"x{number}": 0 for number in range(MOST_MISTAKES + 1)}
+    with pytest.raises(refusal, match="many places: 1[0-9]{2} parts are wrong"):
+        read(many)
+
+
+def test_very_many_lists_in_a_message_are_not_read():
+    """Others waited up to three seconds for a message of four megabytes, since Python counts each list again."""
+    with pytest.raises(ValueError, match="more than 200,000 lists and objects"):
+        parsed_json(b"[" + b"[]," * MAX_PARTS + b"[]]")
+    assert parsed_json(b'{"ratings": {"A": [1]}}') == {"ratings": {"A": [1]}}
