@@ -49,7 +49,7 @@ KB = 2**10
 SMALL_BODY = 16 * KB  # bytes of longer ones are counted for all logins of a person
 USUAL_BODY = 256 * KB
 MAX_BODY = 4096 * KB  # for texts of any length
-MAX_PARTS = 200_000  # lists and objects of a message, with the brackets in its texts
+MAX_PARTS = 200_000  # lists, objects and keys of a message, with such signs in its texts
 # enough for marking every word of every response; UTF-8 takes up to four bytes per character
 BYTES_PER_CHARACTER = 4 * len(LETTERS)
 # Four: with more, the thread that holds the study's row on PostgreSQL waits for all others to release the interpreter,
@@ -174,9 +174,9 @@ def _sender_and_limit(secret: str, declared: int) -> tuple[str, int]:
 
 
 def parsed_json(body: bytes) -> Any:
-    """The content of a message. Raises ValueError, also for very many lists and objects, whose reading blocks all."""
-    if body.count(b"[") + body.count(b"{") > MAX_PARTS:
-        raise ValueError(f"more than {MAX_PARTS:,} lists and objects")
+    """The content of a message. Raises ValueError, also for very many lists, objects or keys, which take long."""
+    if sum(map(body.count, (b"[", b"{", b":"))) > MAX_PARTS:
+        raise ValueError(f"more than {MAX_PARTS:,} lists, objects and keys")
     return json.loads(body)
 
 
