@@ -27,7 +27,7 @@ from triptych.storage import database
 from triptych.storage.models import Login, Person, Role
 from triptych.storage.unavailable import DatabaseBusy
 from triptych.study.persons import Who
-from triptych.web import budgets
+from triptych.web import budgets, gate
 from triptych.web.gate import Gate
 from triptych.web.session import COOKIE, cookie_value, login_secret
 
@@ -174,8 +174,8 @@ def test_messages_of_all_logins_of_a_person_count_together(sqlite_engine, make_s
         scope = {"type": "websocket", "scheme": "ws", "path": "/", "client": ("192.0.2.1", 1), "headers": headers}
         asyncio.run(Gate(page)(scope, message, message))
 
-    assert len(counted) == 2
-    assert len(set(counted)) == 1
+    assert set(counted) == {budgets.key_of_person(annotator.person_id), "accounts at address 192.0.2.1"}
+    assert len(counted) == 4
 
 
 def test_strangers_of_few_addresses_keep_no_newcomer_waiting(monkeypatch):
@@ -261,6 +261,50 @@ def test_forwarded_addresses_of_a_stranger_open_no_new_budgets(tmp_path, forked)
         answers = [handshake(server.url, own(server, f"192.0.2.{n}")) for n in range(7)]
 
     assert answers[-1].status == 429
+
+
+@pytest.mark.parametrize(("is_lead", "handed_on"), [(False, 2), (True, 40)])
+def test_accounts_at_an_address_hand_on_few_messages(monkeypatch, is_lead, handed_on):
+    """Ten accounts of a stranger in an open study, with forty tabs each, kept everybody waiting for 20 s: the event
+    loop started a thread for each message while all of them used the processor and the database.
+    """
+    spendings = {name: budgets.Spending(budgets.Budget(2, 0.001)) for name in budgets.USUAL}
+    spendings["handshakes"] = budgets.Spending(budgets.Budget(1000, 1000))
+    monkeypatch.setattr(budgets, "spending", spendings.__getitem__)
+    monkeypatch.setattr(gate, "login_secret", lambda cookie: cookie)
+    served: list[str] = []
+
+    async def person_of(cookie: str) -> tuple[str, bool]:
+        return cookie, is_lead
+
+    async def page(scope: Scope, receive: Receive, _: Any) -> None:
+        await receive()
+        served.append(scope["client"][0])
+
+    async def message(*_: Any) -> Any:
+        return {"type": "websocket.receive", "bytes": b"\x38\x01"}
+
+    async def visits() -> None:
+        entrance = Gate(page)
+
+        async def visit(account: int, address: str) -> None:
+            headers = [(b"host", b"127.0.0.1"), (b"origin", b"http://127.0.0.1")]
+            headers.append((b"cookie", f"{COOKIE}=account-{account}".encode()))
+            scope = {"type": "websocket", "scheme": "ws", "path": "/", "headers": headers, "client": (address, 1)}
+            await entrance(scope, message, message)
+
+        tasks = [asyncio.create_task(visit(number % 20, "192.0.2.1")) for number in range(40)]
+        for _ in range(200):
+            await asyncio.sleep(0)
+        await visit(20, "198.51.100.1")
+        for task in tasks:
+            task.cancel()
+
+    monkeypatch.setattr(gate, "_person", person_of)
+    asyncio.run(visits())
+
+    assert served.count("192.0.2.1") == handed_on
+    assert served.count("198.51.100.1") == 1
 
 
 @contextmanager

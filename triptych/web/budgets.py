@@ -51,7 +51,7 @@ USUAL = {
     "all_anonymous_messages": Budget(2, 10),
     "account_sockets": Budget(100, 0),
     "address_sockets": Budget(2000, 0),
-    "account_messages": Budget(200, 20),
+    "account_messages": Budget(20, 20),
     "account_runs": Budget(3, 0),
     "address_runs": Budget(2, 0),
     "requests": Budget(300, 30),

@@ -113,7 +113,7 @@ class Gate:
         self.prefix = origins.prefix_of(base_path)
         self.health = HEALTH | {f"{self.prefix}{path}" for path in HEALTH}
         self.open_sockets: Counter[str] = Counter()
-        self.turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # by address
+        self.turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # by address or person
         self.of_logins = LoginSockets()
         self.texts = messages.HeldTexts()
 
@@ -279,24 +279,28 @@ class Gate:
         if is_lead and (long_ones := (scope.get("extensions") or {}).get(messages.LONG)):
             long_ones["take"]()
         if login and person:
-            pace = [partial(_wait_for, budgets.spending("account_messages"), person)]
-            # in an open study, all accounts at an address may be one stranger's
-            others = nullcontext() if is_lead else self._one_more("address_sockets", f"accounts at {address}")
+            messages_of = budgets.spending("account_messages")
+            pace = [partial(_wait_for, messages_of, person)]
+            others: AbstractContextManager[None] = nullcontext()
+            if not is_lead:  # in an open study, all accounts at an address may be one stranger's
+                everybody = f"accounts at {address}"
+                pace.append(partial(self._wait_in_turn, person, messages_of, everybody))
+                others = self._one_more("address_sockets", everybody)
             with others, self._one_more("account_sockets", person), self.texts.counted(receive, person) as receive:
                 return await self.of_logins.serve(self.app, login, scope, OpenSocket(_paced(receive, pace), send))
         own = Spending(budgets.all_budgets()["anonymous_socket_messages"])
         pace = [partial(_wait_for, own, ""), partial(_wait_for, budgets.spending("anonymous_messages"), key)]
-        pace += [partial(self._wait_in_turn, key)]
+        pace += [partial(self._wait_in_turn, key, budgets.spending("all_anonymous_messages"), "")]
         with self._one_more("anonymous_sockets", key):
             socket = OpenSocket(_paced(receive, pace), send)
             return await self.app(scope, socket.receive, socket.send)
 
-    async def _wait_in_turn(self, key: str) -> None:
-        """Wait for the budget that all addresses share, with one message of each address at a time: others wait for a
-        message of each, not for all messages of a few addresses.
+    async def _wait_in_turn(self, key: str, spending: Spending, shared: str) -> None:
+        """Wait for a budget that all addresses, or all accounts at an address, share, with one message of each at a
+        time: others wait for a message of each, not for all messages of a few.
         """
         async with self.turns.setdefault(key, asyncio.Lock()):
-            await _wait_for(budgets.spending("all_anonymous_messages"), "")
+            await _wait_for(spending, shared)
 
     @contextmanager
     def _one_more(self, budget: str, key: str) -> Iterator[None]:
