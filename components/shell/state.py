@@ -30,7 +30,7 @@ from triptych.storage.models import Person, Role, Study
 from triptych.study import lifecycle
 from triptych.study.persons import Certainty, Who
 from triptych.web import budgets
-from triptych.web.session import browser_in, cookie_in, identity_in, wait_to_sign_in, web_engine, who_holds
+from triptych.web.session import browser_in, cookie_in, identity_in, login_secret, wait_to_sign_in, web_engine
 
 LANGUAGE, CHOSEN_LANGUAGE = "language", "chosen language"
 MESSAGES, ARRIVAL, RAN_BY_ITSELF = "messages", "arrival", "ran by itself"
@@ -45,7 +45,7 @@ PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 SHORTCODE = re.compile(r":(?=[\w+\-/]+:)")
 AUTOLINK = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=[\w.+\-])(?=@)", re.IGNORECASE)
 UNREAD = message("Your last click did nothing, because the page had changed. Look at it before you click again.")
-_identified = threading.local()
+_identified, _turns = threading.local(), threading.local()
 P = ParamSpec("P")
 T = TypeVar("T")
 FOR_OTHERS = {
@@ -72,12 +72,37 @@ def engine() -> Engine:
 
 def reading() -> AbstractContextManager[Session]:
     """A session for reading, see `database.reading`."""
-    return database.reading(engine())
+    return _among_few(database.reading)
 
 
 def writing() -> AbstractContextManager[Session]:
     """A session whose changes are stored together at the end, or not at all."""
-    return database.writing(engine())
+    return _among_few(database.writing)
+
+
+@contextmanager
+def _among_few(to: Callable[[Engine], AbstractContextManager[Session]]) -> Iterator[Session]:
+    """A session. Callbacks, fragments and the router run without a turn; there it waits while a few others of its kind
+    from this address are under way, as hundreds would hold all connections. Raises DatabaseBusy.
+    """
+    key = f"{to.__name__} {budgets.key_of(None, _address())}"
+    place = nullcontext() if _has_turn() else budgets.few_at_once("address_runs", key)
+    with place, _with_turn(), to(engine()) as session:
+        yield session
+
+
+def _has_turn() -> bool:
+    return getattr(_turns, "is_taken", False)
+
+
+@contextmanager
+def _with_turn() -> Iterator[None]:
+    """Within this context the sessions of this thread wait for no place."""
+    before, _turns.is_taken = _has_turn(), True
+    try:
+        yield
+    finally:
+        _turns.is_taken = before
 
 
 def database_answers() -> bool:
@@ -87,7 +112,8 @@ def database_answers() -> bool:
 
 def current_person() -> Who | None:
     """The person whose cookie this browser sent, read from the database."""
-    return who_holds(session_cookie())
+    secret = login_secret(session_cookie())
+    return read(logins.who_is, secret) if secret else None
 
 
 def session_cookie() -> str | None:
@@ -107,7 +133,7 @@ def turn_of(who: Who) -> Iterator[None]:
     """
     own = budgets.few_at_once("account_runs", budgets.key_of_person(who.person_id))
     all_here = budgets.few_at_once("address_runs", budgets.key_of(None, _address()))
-    with own, all_here if who.role == Role.annotator else nullcontext():
+    with own, all_here if who.role == Role.annotator else nullcontext(), _with_turn():
         yield
 
 

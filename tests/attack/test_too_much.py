@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -413,12 +416,53 @@ def test_runs_of_pages_are_counted(monkeypatch, role, counted):
     @contextmanager
     def noted(budget: str, key: str) -> Iterator[None]:
         with few(budget, key):
-            names.append(budget)
+            if key.startswith(("person", "address")):
+                names.append(budget)
             yield
 
     monkeypatch.setattr(budgets, "few_at_once", noted)
     AppTest.from_file(str(ROUTER), default_timeout=30).run()
     assert names == counted
+
+
+@pytest.mark.parametrize("kind", ["reading", "writing"])
+def test_callbacks_from_an_address_hold_few_connections(monkeypatch, kind):
+    """Callbacks run before the page's turn: those of sixty tabs held all connections while they waited to write."""
+    monkeypatch.setattr(budgets, "LONGEST_TURN", 0.1)
+    rest_refused = threading.Event()
+
+    def hold(_: object) -> Iterator[None]:
+        rest_refused.wait(5)
+        yield
+
+    hold.__name__ = kind
+    monkeypatch.setattr(database, kind, contextmanager(hold))
+
+    def is_busy(_: int) -> bool:
+        try:
+            with getattr(state, kind)(), getattr(state, kind)():
+                return False
+        except DatabaseBusy:
+            return True
+
+    with ThreadPoolExecutor(10) as threads:
+        answers = [threads.submit(is_busy, number) for number in range(10)]
+        refused = [answer.result() for answer in islice(as_completed(answers, timeout=30), 8)]
+        rest_refused.set()
+    assert all(refused)
+
+
+def test_a_page_in_its_turn_waits_for_no_further_place(monkeypatch):
+    """Two sessions of one page, or a command within it, would wait for each other."""
+    monkeypatch.setattr(budgets, "LONGEST_TURN", 0.1)
+    who = Who(1, "P-1", Role.annotator, None, 0)
+    with ExitStack() as places:
+        for _ in range(2):
+            places.enter_context(budgets.few_at_once("address_runs", "reading address 127.0.0.1"))
+        with pytest.raises(DatabaseBusy), state.reading():
+            pytest.fail("three at a time")
+        with state.turn_of(who), state.reading(), state.reading():
+            pass
 
 
 def test_a_run_waits_for_others_no_longer_than_a_message(monkeypatch):
