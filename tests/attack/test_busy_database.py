@@ -160,7 +160,7 @@ def test_messages_of_a_login_wait_together_no_longer(monkeypatch, declared):
     monkeypatch.setattr(work, "ANSWER_SECONDS", 0.2)
     monkeypatch.setattr(work, "_turns", WeakValueDictionary())  # a lock belongs to the loop of one test
     monkeypatch.setattr(work, "login_secret", lambda cookie: cookie)
-    monkeypatch.setattr(work, "_sender_and_limit", lambda login, _: (login, work.MAX_BODY))
+    monkeypatch.setattr(work, "_sender_and_limit", lambda login, _: (login, work.MAX_BODY, True))
     hold = partial(work.command, lambda *_: Response("done" if ended.wait(20) else "late"))
     app = Starlette(routes=[Route("/", hold, methods=["POST"])], exception_handlers=routes.ERRORS)
 
@@ -193,7 +193,9 @@ def test_a_login_or_address_holds_few_of_the_threads(monkeypatch, many, declared
     monkeypatch.setattr(work, "_turns", WeakValueDictionary())
     monkeypatch.setattr(work, "_places", WeakValueDictionary())
     monkeypatch.setattr(work, "login_secret", lambda cookie: cookie)
-    monkeypatch.setattr(work, "_sender_and_limit", lambda login, _: wait_for_the_end(login) and (login, work.MAX_BODY))
+    monkeypatch.setattr(
+        work, "_sender_and_limit", lambda login, _: wait_for_the_end(login) and (login, work.MAX_BODY, True)
+    )
     app = Starlette(routes=[Route("/", partial(work.command, wait_for_the_end), methods=["POST"])])
 
     async def ask_as(login: str) -> tuple[int, bytes]:
@@ -226,7 +228,7 @@ def test_a_lead_holds_one_of_the_threads_of_rubrics(monkeypatch):
 
     monkeypatch.setattr(work, "_turns", WeakValueDictionary())
     monkeypatch.setattr(work, "login_secret", lambda cookie: cookie)
-    monkeypatch.setattr(work, "_sender_and_limit", lambda login, _: (login.rstrip("0123456789"), work.MAX_BODY))
+    monkeypatch.setattr(work, "_sender_and_limit", lambda login, _: (login.rstrip("0123456789"), work.MAX_BODY, True))
     handled = partial(work.command, wait_for_the_end, threads=ThreadPoolExecutor(2))
     app = Starlette(routes=[Route("/", handled, methods=["POST"])])
 
@@ -246,12 +248,29 @@ def test_a_lead_holds_one_of_the_threads_of_rubrics(monkeypatch):
     assert asyncio.run(ask_after_many()) == (200, b"done")
 
 
+def test_annotators_hold_no_threads_of_rubrics(monkeypatch):
+    """Messages of forty accounts in an open study, with sixty thousand objects each, kept a lead's form waiting for
+    more than a second.
+    """
+    monkeypatch.setattr(work, "_turns", WeakValueDictionary())
+    monkeypatch.setattr(work, "login_secret", lambda cookie: cookie)
+    monkeypatch.setattr(work, "_sender_and_limit", lambda login, _: (login, work.MAX_BODY, False))
+    read = partial(work.command, lambda *_: pytest.fail("was read"), threads=ThreadPoolExecutor(1))
+    headers = [(HEADER.encode(), HEADER_VALUE.encode()), (b"cookie", f"{COOKIE}=a login".encode())]
+    headers.append((b"content-length", b"2"))
+    app = Starlette(routes=[Route("/", read, methods=["POST"])])
+
+    status, _ = asyncio.run(sent(app, "POST", "/", headers, b"{}"))
+
+    assert status == 403
+
+
 def test_what_has_its_own_threads_holds_no_place_of_annotators(monkeypatch):
     """Two leads who typed in the form of a rubric kept all annotators at their address waiting."""
     monkeypatch.setattr(work, "places_of", lambda _: pytest.fail("a place that annotators wait for"))
     monkeypatch.setattr(work, "_turns", WeakValueDictionary())
     monkeypatch.setattr(work, "login_secret", lambda cookie: cookie)
-    monkeypatch.setattr(work, "_sender_and_limit", lambda login, _: (login, work.MAX_BODY))
+    monkeypatch.setattr(work, "_sender_and_limit", lambda login, _: (login, work.MAX_BODY, True))
     handled = partial(work.command, lambda *_: Response("done"), threads=ThreadPoolExecutor(1))
     headers = [(HEADER.encode(), HEADER_VALUE.encode()), (b"cookie", f"{COOKIE}=a login".encode())]
     headers.append((b"content-length", b"2"))
@@ -268,8 +287,8 @@ def test_logins_that_ended_share_one_budget(monkeypatch, declared):
         return Response("done", 200 if login == "live" else 401)
 
     monkeypatch.setattr(work, "login_secret", lambda cookie: cookie)
-    limits = {"live": (budgets.key_of_person(1), work.USUAL_BODY)}
-    monkeypatch.setattr(work, "_sender_and_limit", lambda login, _: limits.get(login, ("", 0)))
+    limits = {"live": (budgets.key_of_person(1), work.USUAL_BODY, False)}
+    monkeypatch.setattr(work, "_sender_and_limit", lambda login, _: limits.get(login, ("", 0, False)))
     app = Starlette(routes=[Route("/", partial(work.command, refuse_all_but_one), methods=["POST"])])
 
     async def ask_as(login: str) -> int:

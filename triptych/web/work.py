@@ -36,7 +36,7 @@ from triptych.languages.language import _
 from triptych.people import logins
 from triptych.rubric.model import LETTERS
 from triptych.storage.database import reading, writing
-from triptych.storage.models import Study
+from triptych.storage.models import Role, Study
 from triptych.storage.unavailable import BUSY, DatabaseBusy, DatabaseUnavailable
 from triptych.study.persons import Who
 from triptych.web import budgets
@@ -70,7 +70,8 @@ async def command(
 ) -> Response:
     """Run one command of a signed-in person's own page: `answer` gets their login's secret and the JSON body.
 
-    `threads` runs it; None for the annotators' threads. Messages are in the language that the page requests.
+    `threads` runs it, for leads only; None for the annotators' threads. Messages are in the language that the page
+    requests.
     """
     language.use(language.accepted(request.headers.get("accept-language")))
     if not is_our_own(request):
@@ -87,10 +88,12 @@ async def command(
     end = time.monotonic() + ANSWER_SECONDS
     if (threads or declared > SMALL_BODY) and not wait:
         async with until(end), turn, places:
-            key, limit = await in_thread(threads or _threads, _sender_and_limit, secret, declared)
+            key, limit, is_lead = await in_thread(threads or _threads, _sender_and_limit, secret, declared)
         if not limit:
             _note(secret, ended=True)
             return unread(refused(401, "signed_out", _(logins.SIGNED_OUT)))
+        if threads and not is_lead:  # many accounts of an open study may be one stranger's
+            return unread(refused(403, "lead", "Only a lead may change a rubric."))
         turn = turn_of(key) if threads else turn  # a lead's rubrics, which take seconds, wait for each other
     wait = wait or budgets.spending("body_bytes").take(key, declared)
     if wait:
@@ -160,17 +163,19 @@ def unread(answer: JSONResponse, headers: Mapping[str, str] | None = None) -> JS
     return answer
 
 
-def _sender_and_limit(secret: str, declared: int) -> tuple[str, int]:
-    """The budget key of the person with this login, and the longest message in bytes, given their studies' texts.
+def _sender_and_limit(secret: str, declared: int) -> tuple[str, int, bool]:
+    """The budget key of the person with this login, the longest message in bytes, given their studies' texts, and
+    whether they are a lead.
 
-    The latter is 0 for a login that has ended.
+    The length is 0 for a login that has ended.
     """
     with reading(web_engine()) as session:
         who = logins.who_is(session, secret)
         if who is None:
-            return "", 0
+            return "", 0, False
         text = assignments.longest_text(session, who) if declared > USUAL_BODY else 0
-        return budgets.key_of_person(who.person_id), min(USUAL_BODY + BYTES_PER_CHARACTER * text, MAX_BODY)
+        limit = min(USUAL_BODY + BYTES_PER_CHARACTER * text, MAX_BODY)
+        return budgets.key_of_person(who.person_id), limit, who.role == Role.lead
 
 
 def parsed_json(body: bytes) -> Any:
