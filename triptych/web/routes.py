@@ -17,8 +17,7 @@ from triptych.web.metrics import METRICS_ROUTES
 from triptych.web.origins import prefix_of
 from triptych.web.personal import PERSONAL_ROUTES
 from triptych.web.rubrics import RUBRIC_ROUTES
-from triptych.web.session import SESSION_ROUTES
-from triptych.web.work import WORK_ROUTES
+from triptych.web.work import SESSION_ROUTES, WORK_ROUTES
 
 # The first match wins, so the workbench's frequent routes are first.
 ROUTES = [

@@ -15,10 +15,8 @@ from functools import lru_cache
 
 from itsdangerous import BadData, Signer
 from sqlalchemy import Engine
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse
-from starlette.routing import Route
 
 from triptych import settings
 from triptych.errors import NotAllowed
@@ -179,13 +177,13 @@ def _answer(status: int, message: str) -> JSONResponse:
     return JSONResponse({"message": message}, status_code=status, headers={"Cache-Control": "no-store"})
 
 
-async def use_ticket(request: Request) -> JSONResponse:
+def use_ticket(request: Request) -> JSONResponse:
     """Redeem a ticket and set the cookie; anyone signed in on this browser before is signed out."""
     language.use(language.accepted(request.headers.get("accept-language")))
     if not is_our_own(request):
         return _answer(403, _("This request does not come from a Triptych page."))
     ticket = request.headers.get("x-triptych-ticket", "")[:MAX_TICKET_LENGTH]
-    return await run_in_threadpool(_sign_in, request, ticket)
+    return _sign_in(request, ticket)
 
 
 def _sign_in(request: Request, ticket: str) -> JSONResponse:
@@ -225,9 +223,3 @@ def sign_out(request: Request) -> JSONResponse:
     answer = _answer(200, "Signed out.")
     _set(answer, COOKIE, "", 0, is_https(request))
     return answer
-
-
-SESSION_ROUTES = [
-    Route("/auth/ticket", use_ticket, methods=["POST"]),
-    Route("/auth/sign-out", sign_out, methods=["POST"]),
-]

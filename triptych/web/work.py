@@ -1,4 +1,5 @@
-"""The workbench's own routes: drafts, renewals and actions (submit, skip, back, …), without a script run.
+"""The workbench's own routes: drafts, renewals and actions (submit, skip, back, …), without a script run; and, in the
+same threads, signing in and out.
 
 The response to a draft contains only the stored number, so its cost does not depend on the item's length. The response
 to an action is the resulting desk: the next view, without the rubric, which the browser already has, or the reason why
@@ -40,7 +41,16 @@ from triptych.storage.models import Role, Study
 from triptych.storage.unavailable import BUSY, DatabaseBusy, DatabaseUnavailable
 from triptych.study.persons import Who
 from triptych.web import budgets
-from triptych.web.session import cookie_in, is_https, is_our_own, key_of_address, login_secret, web_engine
+from triptych.web.session import (
+    cookie_in,
+    is_https,
+    is_our_own,
+    key_of_address,
+    login_secret,
+    sign_out,
+    use_ticket,
+    web_engine,
+)
 
 ANSWER_SECONDS = budgets.LONGEST_TURN
 AGAIN_SECONDS = 0.1
@@ -112,6 +122,14 @@ async def command(
             # reveal checks to annotators who answer again
             await asyncio.sleep(-(time.monotonic() - began) % AGAIN_SECONDS)
     return response
+
+
+async def in_place(answer: Callable[[Request], Response], request: Request) -> Response:
+    """The answer of a function that writes, from the threads of the workbench's messages; those that open everybody's
+    pages wait for no writer. Raises DatabaseBusy.
+    """
+    async with until(time.monotonic() + ANSWER_SECONDS), places_of(request):
+        return await in_thread(_threads, answer, request)
 
 
 def turn_of(asker: str | int) -> asyncio.Lock:
@@ -311,6 +329,10 @@ def _answer(current: Desk, *, with_rubric: bool = False) -> Response:
     return Response(f'{{"showing": {json.dumps(current.showing)}, "view": {view}}}', media_type="application/json")
 
 
+SESSION_ROUTES = [
+    Route("/auth/ticket", partial(in_place, use_ticket), methods=["POST"]),
+    Route("/auth/sign-out", partial(in_place, sign_out), methods=["POST"]),
+]
 WORK_ROUTES = [
     Route("/desk/draft", partial(command, _next_draft), methods=["POST"]),
     Route("/desk/renew", partial(command, partial(in_transaction, _renew, as_refusal)), methods=["POST"]),
