@@ -253,8 +253,5 @@ def explanation_in(ask: Ask, reasons: str, words: str) -> dict[str, object]:
     parts = listed.get(folded(reasons)) or re.split(r"[;\n]", reasons, maxsplit=MAX_REASONS)
     strange = [part.strip() for part in parts if part.strip() and folded(part) not in keys]
     if strange:
-        offered = "; ".join(reason.text for reason in ask.reasons)
-        raise InvalidAnnotation(
-            f"{'; '.join(strange)[:LONGEST_CHOICE]!r} is not among the reasons for this answer: {offered or 'none'}."
-        )
+        raise InvalidAnnotation(f"{'; '.join(strange)[:LONGEST_CHOICE]!r} is not among the reasons for this answer.")
     return {"reasons": [keys[folded(part)] for part in parts if part.strip()], "text": words}
