@@ -215,3 +215,19 @@ def test_rubrics_of_changed_wordings_are_forgotten(sqlite_engine, make_study, mo
 
     assert shown["content_note"] == "Note 9"
     assert len(blinding._rubrics) <= 3
+
+
+def test_studies_alike_but_for_their_contents_show_their_own(sqlite_engine, make_study):
+    """A capsule can hold seed, times and hash of a study here: both were shown the rubric and layout of the one that
+    was opened first.
+    """
+    with writing(sqlite_engine) as session:
+        forged, _, (puppet, _) = make_study(session, rubric=OTHER_SCALES)
+        session.execute(update(Candidate).values(text="Much longer than that of the other study, word after word."))
+        study, _, (who, _) = make_study(session)
+        for name in ("seed", "created_at", "design_hash"):
+            setattr(forged, name, getattr(study, name))
+        seen = [see(session, forged, puppet), see(session, study, who)]
+
+    assert [view.rubric["title"] for view in seen] == ["Other scales", "Small rubric"]
+    assert [view.study.longest_words for view in seen] == [11, 9]

@@ -240,7 +240,7 @@ def _number(session: Session, study: Study, who: Who, assignment: Assigned) -> i
     return session.execute(query, {"study": study.id, "person": who.person_id}).scalar_one()
 
 
-_longest: dict[tuple[str, str, str], int | None] = {}
+_longest: dict[tuple[int, str, str, str], int | None] = {}
 
 
 def _seen_study(session: Session, study: Study) -> SeenStudy:
@@ -248,7 +248,7 @@ def _seen_study(session: Session, study: Study) -> SeenStudy:
 
     It determines the layout, which must not change between items.
     """
-    name = (study.created_at.isoformat(), study.seed, study.design_hash or "")
+    name = _name(study)
     if name not in _longest:
         _longest[name] = session.scalar(_longest_words(study))
     settings = settings_of(study)
@@ -291,15 +291,19 @@ def store_keys(session: Session, study: Study, who: Who) -> list[str]:
     return [store_key(token, who) for token in session.scalars(select(Assignment.token).where(own))]
 
 
+def _name(study: Study) -> tuple[int, str, str, str]:
+    """Of the study's design, in caches; its number, since an imported study can have all else of another one."""
+    return study.id, study.created_at.isoformat(), study.seed, study.design_hash or ""
+
+
 MAX_RUBRICS = 100  # of a process; each changed wording is another one
-_rubrics: dict[tuple[str, str, str, str, str, str, bool], JsonObject] = {}
+_rubrics: dict[tuple[tuple[int, str, str, str], str, str, str, bool], JsonObject] = {}
 
 
 def _cached_rubric(rubric: Rubric, study: Study, *, trained: bool) -> JsonObject:
     """`rubric_in`, cached per process: the result is the same for all items until the study's own texts change."""
     words = repr((_own_words(study), _content_note(rubric, study)))
-    page = language.used()
-    name = (study.created_at.isoformat(), study.seed, study.presentation, study.design_hash or "", page, words, trained)
+    name = (_name(study), study.presentation, language.used(), words, trained)
     seen = _rubrics.get(name)
     if seen is None:
         for oldest in list(_rubrics)[: 1 - MAX_RUBRICS]:
