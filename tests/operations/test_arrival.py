@@ -619,6 +619,7 @@ ODD = [
     ("assignment", "arrangement", "'upside_down'"),
     ("assignment", "active_seconds", "1e308"),
     ("rating", "number", "9e999"),
+    ("rating", "number", "1e308"),
     ("explanation", "reasons", "'5'"),
     ("explanation", "reasons", "'[[1], 2]'"),
     ("highlight", "label", "'another'"),
@@ -642,6 +643,8 @@ ODD_ROWS = [
             '{"2.4": [[1, 1], "x"]}',
         )
     ),
+    "UPDATE rating SET number = 1, option_id = NULL WHERE option_id IS NOT NULL",
+    "UPDATE rating SET number = NULL, option_id = (SELECT min(id) FROM option) WHERE number IS NOT NULL",
     "UPDATE turn SET position = 7 WHERE position = 1",
     "UPDATE highlight SET turn = 9, quote = ''",
     "UPDATE study SET title = printf('%.*c', 1000, 'x')",

@@ -39,6 +39,7 @@ from triptych.storage.models import (
     Highlight,
     Item,
     Membership,
+    Option,
     Purpose,
     Rating,
     Reference,
@@ -241,12 +242,28 @@ def _refuse_odd_work(session: Session, study: Study) -> None:
     of_rating = Assignment.id == Rating.assignment_id
     REASONS.validate_python(session.scalars(reasons.join(Assignment, of_rating).where(of_study)).all())
     _refuse_odd_positions(session, study)
+    _refuse_odd_ratings(session, study)
     drafts = select(Assignment.draft).where(of_study, Assignment.draft.is_not(None))
     for draft in session.scalars(drafts.execution_options(yield_per=frozen.BATCH)):
         Answers.model_validate({} if draft is None else draft)
     answered = select(Event.assignment_id).where(Event.study_id == study.id)
     answered = answered.where(Event.kind == EventKind.check_answered_again).distinct()
     personal_data.last_answers(session, study, [number for number in session.scalars(answered) if number])
+
+
+def _refuse_odd_ratings(session: Session, study: Study) -> None:
+    """Raises ValueError for a number beyond its criterion's scale, or an answer of another criterion."""
+    rubric = lifecycle.design_of(session, study).rubric
+    columns = StoredCriterion.key, Rating.number, Rating.option_id, Option.criterion_id == Rating.criterion_id
+    given = select(*columns).join(Rating, Rating.criterion_id == StoredCriterion.id)
+    given = given.outerjoin(Option, Option.id == Rating.option_id).where(StoredCriterion.study_id == study.id)
+    for criterion, number, option, is_own in session.execute(given.distinct()):
+        scale = rubric.criterion(criterion).scale
+        low, high = scale.ends
+        slack = (high - low) / 1e6  # steps of a scale are rounded
+        on_scale = number is None or (not isinstance(scale, Choice) and low - slack <= number <= high + slack)
+        if not on_scale or (option is not None and not is_own):
+            raise ValueError(f"{number if option is None else option} as a rating of {criterion}")
 
 
 def _refuse_odd_positions(session: Session, study: Study) -> None:
