@@ -40,9 +40,11 @@ from triptych.storage import database, events
 from triptych.storage.database import reading, writing
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
+    Candidate,
     Comment,
     Event,
     EventDetail,
+    Item,
     Login,
     Membership,
     Person,
@@ -52,6 +54,7 @@ from triptych.storage.models import (
     StudyState,
 )
 from triptych.storage.unavailable import DatabaseUnavailable
+from triptych.study import contents as contents_of
 from triptych.study import copies, lifecycle
 from triptych.study.check_items import add_check_items, sorted_out
 from triptych.study.duplicate import duplicate
@@ -313,6 +316,7 @@ ODD_VALUES = [
     (EventKind.study_copied, {"originals": [5]}),
     (EventKind.study_copied, {"from": {}}),
     (EventKind.study_open, {"repeats": {"launched": "1", "opened": 0, "unknown": 0}}),
+    (EventKind.reminded, {"deep": json.loads("[" * 350 + "]" * 350)}),
     (EventKind.check_answered_again, "later"),
     (EventKind.check_answered_again, {"later": 5}),
     (EventKind.check_answered_again, {"later": AGAIN | {"at": "yesterday"}}),
@@ -658,6 +662,26 @@ def test_rows_that_no_page_or_report_knows_are_refused(journey, tmp_path, ready_
     """Such a study arrived, with a log that proved it; its pages, or all lists of studies, ended in an error."""
     fresh = home(tmp_path / "fresh.db", ready_sqlite)
     lead = lead_of(fresh, "Dr Fresh")
+    with pytest.raises(ImportRefused, match="cannot belong to a study"):
+        capsule.import_study(with_log(journey.file, tmp_path, change), fresh, lead)
+    fresh.dispose()
+
+
+@pytest.mark.parametrize("turns", [[[1, 2]], ["ab"], {}])
+def test_a_response_of_turns_without_texts_is_refused(journey, tmp_path, ready_sqlite, turns):
+    """Results, the preview and annotators' pages ended in an error, although all hashes were right."""
+    fresh = home(tmp_path / "fresh.db", ready_sqlite)
+    lead = lead_of(fresh, "Dr Fresh")
+    with reading(journey.first) as session:
+        item = session.scalars(select(Item).where(Item.external_id == "item-2")).one()
+        responses = session.scalars(select(Candidate).where(Candidate.item_id == item.id).order_by(Candidate.id)).all()
+        texts = [[None, turns], *([each.text, each.turns] for each in responses[1:])]
+        about = contents_of.content_hash([item.context, [], item.extra_texts, texts])
+        of_first = contents_of.content_hash(texts[0])
+        change = (
+            f"UPDATE item SET sha256 = '{about}' WHERE id = {item.id}; UPDATE candidate SET text = NULL, "
+            f"turns = '{json.dumps(turns)}', sha256 = '{of_first}' WHERE id = {responses[0].id}"
+        )
     with pytest.raises(ImportRefused, match="cannot belong to a study"):
         capsule.import_study(with_log(journey.file, tmp_path, change), fresh, lead)
     fresh.dispose()

@@ -6,6 +6,7 @@ A file's maker can write a log that proves any rows, so `verify` does not refuse
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import datetime
 from functools import cache
@@ -56,8 +57,10 @@ from triptych.study.heds_questions import BY_NUMBER
 from triptych.study.settings import Consent, EntryRules, Pay, Sharing, settings_of
 
 LARGEST_INTEGER = 2**31 - 1  # that a column of PostgreSQL stores
+DEEPEST = 100  # levels of lists and objects in JSON; pages and exports, which take several calls for each, fail at some
 MAX_ARRIVALS, LONGEST_ARRIVALS = 20, 2**20  # times, and characters with all renamed people
 UNIT, ARRANGED, REASONS = TypeAdapter(MarkUnit | None), TypeAdapter(list[Arrangement]), TypeAdapter(list[list[str]])
+TURNS = TypeAdapter(list[tuple[str, str]])
 Count = Annotated[int, Field(ge=0, le=LARGEST_INTEGER)]  # Python does not print one of more than 4,300 digits
 COUNTS = TypeAdapter(list[Count])
 SHEET = TypeAdapter(dict[str, tuple[list[int], Annotated[str, Field(max_length=LONGEST)]]])
@@ -114,10 +117,23 @@ def checked(column: Column[object], value: Any) -> Any:
     if value is None:
         return value
     if isinstance(column.type, JSON):
-        json.loads(value, parse_constant=_refused)
+        _refuse_deep(json.loads(value, parse_constant=_refused))
     elif not isinstance(value, _type_of(column)) or _is_extreme(value):
         raise ValueError(f"{value!r:.40} as {column.table.name}.{column.name}")
     return value
+
+
+def _refuse_deep(value: object) -> None:
+    """Raises ValueError for a value of too many levels."""
+    level, depth = [value], 0
+    while level := [part for whole in level for part in _parts(whole)]:
+        depth += 1
+        if depth > DEEPEST:
+            raise ValueError(f"JSON of more than {DEEPEST} levels")
+
+
+def _parts(whole: object) -> Iterable[object]:
+    return whole.values() if isinstance(whole, dict) else whole if isinstance(whole, list) else ()
 
 
 def _is_extreme(value: object) -> bool:
@@ -191,6 +207,8 @@ def _refuse_odd_design(session: Session, study: Study) -> None:
         raise ValueError("an unblinding that is not in the log")
     for purpose in Purpose:
         contents.stored_items(session, study, purpose)
+    for turns in session.scalars(select(Candidate.turns).join(Item).where(Item.study_id == study.id)):
+        TURNS.validate_python([] if turns is None else turns)
     _refuse_odd_checks(session, study, rubric)
     items = select(func.count(Item.id)).where(Item.study_id == study.id, Item.purpose == Purpose.main)
     if session.scalar(items) != study.item_count:
