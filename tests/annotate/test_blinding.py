@@ -13,7 +13,9 @@ from sqlalchemy import delete, select, update
 from triptych.annotate import blinding
 from triptych.annotate.blinding import View, Work
 from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
+from triptych.preview import views
 from triptych.rubric.files import parse_rubric, read_rubric, read_shipped, shipped_rubrics
+from triptych.rubric.model import LETTERS
 from triptych.storage.database import writing
 from triptych.storage.models import Candidate, Item, Slot, StudyState
 from triptych.study import lifecycle
@@ -110,7 +112,7 @@ def test_imported_ratings_show_their_item_wherever_their_slots_begin(engine, mak
         seen = blinding.seen_item(session, lifecycle.design_of(session, study).rubric, "main", assignment)
 
     assert seen.context == as_given_out.context is not None
-    assert [candidate.letter for candidate in seen.candidates] == [blinding.LETTERS[place] for place in positions]
+    assert [candidate.letter for candidate in seen.candidates] == [LETTERS[place] for place in positions]
     assert [candidate.text for candidate in seen.candidates] == [
         candidate.text for candidate in as_given_out.candidates
     ][: len(positions)]
@@ -231,3 +233,14 @@ def test_studies_alike_but_for_their_contents_show_their_own(sqlite_engine, make
 
     assert [view.rubric["title"] for view in seen] == ["Other scales", "Small rubric"]
     assert [view.study.longest_words for view in seen] == [11, 9]
+
+
+def test_imported_responses_beyond_the_letters_have_numbers(sqlite_engine, make_study):
+    """The preview of a study of imported ratings with more than six responses to an item ended in an error."""
+    with writing(sqlite_engine) as session:
+        study, *_ = make_study(session)
+        rubric = lifecycle.design_of(session, study).rubric
+        item = ItemDraft("item-1", "Well?", (), tuple(CandidateDraft(f"s{n}", "Well.") for n in range(7)), {}, {}, 1)
+        shown = views.view_of(study, rubric, [item], 0).item
+
+    assert "".join(candidate.letter for candidate in shown.candidates) == "ABCDEF7"

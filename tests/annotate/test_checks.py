@@ -10,13 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from triptych.annotate import annotations, assignments, blinding, checks, desk
+from triptych.annotate import annotations, assignments, checks, desk
 from triptych.annotate.assignments import NoItem
 from triptych.annotate.checks import Shown, closeness, due, expected
 from triptych.annotate.reservations import Assigned
 from triptych.errors import ImportRefused, NotAllowed
 from triptych.formats.model import ItemDraft, ItemFile
 from triptych.results.frame.upkeep import frame_of
+from triptych.rubric.model import LETTERS
 from triptych.storage import events
 from triptych.storage.database import writing
 from triptych.storage.models import (
@@ -287,7 +288,7 @@ def test_a_reference_counts_the_candidates_as_in_the_file(checked):
     comparisons = checks.compared(session, Assignment.id == work.id)
 
     assert [(comparison.criterion, comparison.closeness) for comparison in comparisons] == [("fluency", "same")] * 3
-    assert {blinding.LETTERS[present(comparison.position)]: comparison.given for comparison in comparisons} == {
+    assert {LETTERS[present(comparison.position)]: comparison.given for comparison in comparisons} == {
         letter: right[text[-1]] for letter, text in texts.items()
     }
 

@@ -24,8 +24,8 @@ from triptych.annotate.outcomes import outcomes_of
 from triptych.annotate.reservations import Assigned, own_assignments
 from triptych.languages import language
 from triptych.languages.language import _
-from triptych.rubric.answers import complete_in_turn, parse_answers
-from triptych.rubric.model import LETTERS, RatedItem, Rubric
+from triptych.rubric.answers import complete_in_turn, letter, parse_answers
+from triptych.rubric.model import RatedItem, Rubric
 from triptych.storage.models import (
     BEFORE_WORK,
     SEEN,
@@ -443,7 +443,7 @@ def as_seen(
     return SeenItem(
         context=_context(rubric, study_round, item, context_turns),
         candidates=tuple(
-            SeenCandidate(letter=LETTERS[position], text=text, turns=_turns(rubric, spoken))
+            SeenCandidate(letter=letter(position), text=text, turns=_turns(rubric, spoken))
             for position, text, spoken in slots
         ),
     )
