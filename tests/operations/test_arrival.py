@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import zipfile
 from collections.abc import Iterator
@@ -36,6 +37,7 @@ from triptych.privacy import erasure, personal_data
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import build_frame
 from triptych.results.study_analysis import StudyAnalysis
+from triptych.rubric.files import text_hash
 from triptych.storage import database, events
 from triptych.storage.database import reading, writing
 from triptych.storage.events import EventKind
@@ -50,6 +52,7 @@ from triptych.storage.models import (
     Person,
     Purpose,
     Role,
+    RubricText,
     Study,
     StudyState,
 )
@@ -663,6 +666,22 @@ def test_rows_that_no_page_or_report_knows_are_refused(journey, tmp_path, ready_
     fresh = home(tmp_path / "fresh.db", ready_sqlite)
     lead = lead_of(fresh, "Dr Fresh")
     with pytest.raises(ImportRefused, match="cannot belong to a study"):
+        capsule.import_study(with_log(journey.file, tmp_path, change), fresh, lead)
+    fresh.dispose()
+
+
+def test_a_study_that_asks_nothing_is_refused(journey, tmp_path, ready_sqlite):
+    """Its page Items ended in an error."""
+    fresh = home(tmp_path / "fresh.db", ready_sqlite)
+    lead = lead_of(fresh, "Dr Fresh")
+    with reading(journey.first) as session:
+        asking = session.scalars(select(RubricText.yaml)).one()
+    silent = re.sub("(?m)^(    definition: )", r"    rounds: [pilot]\n\1", asking)
+    emptied = "; ".join(f"DELETE FROM {name}" for name in ("explanation", "rating", "option", "reference", "criterion"))
+    quoted = silent.replace("'", "''")
+    change = f"{emptied}; UPDATE rubric SET yaml = '{quoted}', sha256 = '{text_hash(silent)}'"
+    change += "; UPDATE study SET seed = 'another'"  # so that the process reads its design
+    with pytest.raises(ImportRefused, match="asks nothing in a main round"):
         capsule.import_study(with_log(journey.file, tmp_path, change), fresh, lead)
     fresh.dispose()
 

@@ -194,6 +194,7 @@ def _refuse_odd_datasheet(answers: dict[str, Any]) -> None:
 
 def _refuse_odd_design(session: Session, study: Study) -> None:
     rubric = lifecycle.design_of(session, study).rubric
+    lifecycle.refuse_silent(rubric, study.round)
     for column, values in lifecycle.CHOICES.items():
         if getattr(study, column) not in values:
             raise ValueError(f"{getattr(study, column)!r:.40} as study.{column}")
