@@ -680,9 +680,27 @@ def test_a_study_that_asks_nothing_is_refused(journey, tmp_path, ready_sqlite):
     emptied = "; ".join(f"DELETE FROM {name}" for name in ("explanation", "rating", "option", "reference", "criterion"))
     quoted = silent.replace("'", "''")
     change = f"{emptied}; UPDATE rubric SET yaml = '{quoted}', sha256 = '{text_hash(silent)}'"
-    change += "; UPDATE study SET seed = 'another'"  # so that the process reads its design
     with pytest.raises(ImportRefused, match="asks nothing in a main round"):
         capsule.import_study(with_log(journey.file, tmp_path, change), fresh, lead)
+    fresh.dispose()
+
+
+def test_a_refused_study_leaves_no_design_behind(journey, tmp_path, ready_sqlite):
+    """The next one that gets its number may have its seed and times: people saw the rubric of the refused one."""
+    fresh = home(tmp_path / "fresh.db", ready_sqlite)
+    lead = lead_of(fresh, "Dr Fresh")
+    with reading(journey.first) as session:
+        text = session.scalars(select(RubricText.yaml)).one()
+    forged = text.replace("    definition: ", "    definition: Forged. ")
+    quoted = forged.replace("'", "''")
+    change = f"UPDATE rubric SET yaml = '{quoted}', sha256 = '{text_hash(forged)}'; UPDATE assignment SET draft = '[1]'"
+    with pytest.raises(ImportRefused, match="cannot belong to a study"):
+        capsule.import_study(with_log(journey.file, tmp_path, change), fresh, lead)
+    arrived = capsule.import_study(journey.file, fresh, lead)
+
+    with reading(fresh) as session:
+        rubric = lifecycle.design_of(session, lifecycle.by_slug(session, arrived.slug)).rubric
+    assert not [each.key for each in rubric.criteria if each.definition.startswith("Forged")]
     fresh.dispose()
 
 

@@ -100,6 +100,8 @@ def arrive(session: Session, source: Engine, who: Who) -> Arrived:
         raise ImportRefused(
             f"The file contains something that cannot belong to a study: {first_line}. Nothing was imported."
         ) from error
+    finally:
+        lifecycle.forget_designs()
 
 
 def _arrived(session: Session, old: Connection, who: Who) -> Arrived:

@@ -133,6 +133,11 @@ def design_of(session: Session, study: Study) -> Design:
     return _designs[name]
 
 
+def forget_designs() -> None:
+    """Call it where rows of a launched study may be rolled back: another one may get their number, seed and time."""
+    _designs.clear()
+
+
 def _read_design(session: Session, study: Study) -> Design:
     text = session.get_one(RubricText, study.rubric_id)
     options = select(StoredCriterion, Option).outerjoin(Option).where(StoredCriterion.study_id == study.id)
