@@ -20,6 +20,7 @@ from triptych.formats import read_items, values
 from triptych.formats.joined import join_files
 from triptych.formats.model import LONGEST_MESSAGE
 from triptych.formats.ratings import read_files
+from triptych.formats.texts.text_format import looks_formatted
 from triptych.formats.workbook.columns import explanation_in, value_in
 from triptych.people import invitations
 from triptych.rubric.scales import Ask, Likert, Point
@@ -122,6 +123,12 @@ def test_a_long_reference_of_a_check_is_read_at_once():
     item = read_items(f'id,context,cand:a,purpose,reference\n1,x,y,gold,"a = {" " * LONG}("\n'.encode(), "items.csv")
     with quick(), pytest.raises(ImportRefused, match="the reference cannot be read"):
         check_items.sorted_out(item.items)
+
+
+def test_unfinished_links_are_searched_for_markdown_at_once():
+    """Half a minute for a file of 20 megabytes, in which the interpreter was held."""
+    with quick():
+        assert not looks_formatted("[a](" * 40 * LONG)
 
 
 def test_long_ids_are_searched_for_groups_at_once():

@@ -13,14 +13,14 @@ Format = Literal["plain", "markdown"]
 Field = Literal["context", "responses", "extra_texts"]
 FIELDS: tuple[Field, ...] = get_args(Field)
 
-# signs that people use to format texts; a single star or dash is ordinary text
+# signs that people use to format texts; a single star or dash is ordinary text; no place is looked at hundreds of times
 SIGNS = re.compile(
     r"\*\*[^*\s](?:[^*\n]{0,300}[^*\s])?\*\*"
     r"|^#{1,6} \S|^ {0,3}```|^ {0,3}~~~|`[^`\n]{1,200}`"
-    r"|\[[^\[\]\n]{1,200}\]\(\S{1,500}?\)"
+    r"|\[[^\[\]\n]{1,200}\]\([^\s\[]{1,500}?\)"
     r"|^ {0,3}\|?(?: ?:?-{3,}:? ?\|)+(?: ?:?-{3,}:? ?)?$"
     r"|^[-*+] \S.*\n(?:[-*+] \S|  )|^\d{1,2}[.)] \S.*\n+(?:\d{1,2}[.)] \S|  )"
-    r"|^> \S|\$\$|\\\(|\\\[|\$[^$\s][^$\n]{0,80}[\\^_{}=][^$\n]{0,80}\$",
+    r"|^> \S|\$\$|\\\(|\\\[|\$[^$\s][^$\n\\^_{}=]{0,80}[\\^_{}=][^$\n]{0,80}\$",
     re.MULTILINE,
 )
 PROPOSED_FROM = 0.2  # share of a field's texts that look like Markdown
