@@ -27,6 +27,7 @@ from triptych.rubric.scales import Ask, Likert, Point
 from triptych.storage.database import writing
 from triptych.study import check_items, plans
 from triptych.study.lint.candidates import grouped_ids
+from triptych.study.lint.giveaways import systems_named
 
 LONG = 100_000
 SECONDS = 5.0
@@ -129,6 +130,12 @@ def test_unfinished_links_are_searched_for_markdown_at_once():
     """Half a minute for a file of 20 megabytes, in which the interpreter was held."""
     with quick():
         assert not looks_formatted("[a](" * 40 * LONG)
+
+
+def test_letters_are_searched_for_a_long_name_at_once():
+    """Each place of the text may begin the name: minutes for two megabytes."""
+    with quick():
+        assert systems_named("a" * 100 * LONG, ["a" * 500, "a" * 80]) == []
 
 
 def test_long_ids_are_searched_for_groups_at_once():

@@ -20,6 +20,7 @@ _COMMON_NAMES = {
     "summary", "expert", "ours", "none",
 }  # fmt: skip
 _COUNTED = re.compile(r"[a-z]+(?:_?\d|_[a-f])")  # such as model1 or system_b
+LONGEST = 80  # characters of a name that is searched for: each place of a text may be compared with all of it
 _LATIN = r"[^\W\u0250-\U0010ffff]"  # letters, digits and _, but no letter of another script
 _MAKERS = "openai|anthropic|google|meta|mistral|deepseek|alibaba|microsoft"
 _SELF = re.compile(
@@ -79,19 +80,19 @@ def systems_named(text: str, systems: Iterable[str]) -> list[str]:
 
 
 def _pattern(spellings: Sequence[str]) -> re.Pattern[str]:
-    """The spellings as whole words. Each begins with its letters, which `re` searches for quickly.
+    """The spellings as whole words. What precedes one is looked at first: in a long word each place may begin with it.
 
     A name in Latin letters ends where another script begins: Chinese has no spaces, and other languages add endings.
     """
     signs = [(_LATIN if spelling.isascii() else r"\w", re.escape(spelling)) for spelling in spellings]
-    return re.compile("|".join(rf"{spelling}(?<!{sign}{spelling})(?!{sign})" for sign, spelling in signs))
+    return re.compile("|".join(rf"(?<!{sign}){spelling}(?!{sign})" for sign, spelling in signs))
 
 
 def _spellings(system: str) -> list[str]:
     """Spellings of a system's name that a text may use, and its family's name; without common words."""
     name = system.strip().casefold()
     parts = [part for part in re.split(r"[\s_\-/.:]+", name) if part]
-    whole = {name, " ".join(parts), "-".join(parts), "".join(parts)} if len(name) >= 3 else set()
+    whole = {name, " ".join(parts), "-".join(parts), "".join(parts)} if 3 <= len(name) <= LONGEST else set()
     families = _MODEL_FAMILIES & {re.sub(r"\d+$", "", part) for part in parts}
     plain = _COMMON_NAMES | {word for word in whole if not families and _COUNTED.fullmatch(word)}
     return sorted((whole | families) - plain)
