@@ -126,6 +126,25 @@ def test_a_long_reference_of_a_check_is_read_at_once():
         check_items.sorted_out(item.items)
 
 
+@pytest.mark.parametrize("reference", ["fluency A = 2;" * 3, "[[],[],[]]"], ids=["text", "JSON"])
+def test_references_of_all_check_items_have_a_limit(monkeypatch, reference):
+    """Twenty megabytes of them took 1.1 gigabytes and 12 seconds, each time that the file was read."""
+    monkeypatch.setattr(check_items, "MAX_PARTS", 4)
+    rows = "".join(f'{number},x,y,gold,"{reference}"\n' for number in range(2))
+    file = read_items(f"id,context,cand:a,purpose,reference\n{rows}".encode(), "items.csv")
+    with pytest.raises(ImportRefused, match="more than 4 parts in all"):
+        check_items.sorted_out(file.items)
+
+
+def test_wrong_references_are_named_up_to_a_number():
+    """A page showed twelve megabytes of sentences."""
+    rows = "".join(f"{number},x,y,gold,{number}\n" for number in range(300))
+    file = read_items(f"id,context,cand:a,purpose,reference\n{rows}".encode(), "items.csv")
+    with pytest.raises(ImportRefused, match="and 200 more$") as refusal:
+        check_items.sorted_out(file.items)
+    assert len(str(refusal.value).splitlines()) == 100
+
+
 def test_unfinished_links_are_searched_for_markdown_at_once():
     """Half a minute for a file of 20 megabytes, in which the interpreter was held."""
     with quick():

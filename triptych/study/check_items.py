@@ -12,12 +12,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy import select
 from sqlmodel import Session
 
-from triptych.errors import ImportRefused, InvalidAnnotation
+from triptych.errors import MOST_MISTAKES, ImportRefused, InvalidAnnotation
 from triptych.formats.layout import CHECK_META
 from triptych.formats.model import ItemDraft
 from triptych.formats.values import typed_number
 from triptych.rubric.model import LETTERS, Rubric
 from triptych.rubric.scales import Choice, as_typed
+from triptych.stats.numbers import first_words
 from triptych.storage import events
 from triptych.storage.events import EventKind
 from triptych.storage.models import CHECK_PURPOSES, Item, Purpose, RubricText, Study
@@ -54,6 +55,7 @@ UNKNOWN_CRITERIA = (
     "References of check items name {strange}, but the criteria of the rubric are {known}. If you write the questions "
     "next, create the study without these items, and add them under Setup, Items, afterwards."
 )
+MAX_PARTS = 500_000  # of all references, which become objects; an item with one for each answer has some hundred
 EXAMPLE = "Write for example: fluency A = 6 ± 1; verdict B = accept | unsure (both do)."
 
 
@@ -64,10 +66,14 @@ def sorted_out(items: Sequence[ItemDraft]) -> tuple[list[ItemDraft], list[CheckD
     JSON list of objects with these names. Raises ImportRefused with a line for each item that does not fit.
     """
     main, checks, wrong = [], [], []
+    parts = 0
     for item in items:
         purpose, reference = item.meta.get("purpose", "").strip(), item.meta.get("reference")
         bare = replace(item, meta={name: value for name, value in item.meta.items() if name not in CHECK_META})
         if purpose in CHECK_PURPOSES:
+            parts += sum(map((reference or "").count, "{[,;\n"))
+            if parts > MAX_PARTS:
+                raise ImportRefused(f"The references of check items have more than {MAX_PARTS:,} parts in all.")
             try:
                 checks.append(CheckDraft(bare, Purpose(purpose), _read_references(reference or "")))
             except ValueError as error:
@@ -78,9 +84,14 @@ def sorted_out(items: Sequence[ItemDraft]) -> tuple[list[ItemDraft], list[CheckD
             wrong.append(f"Item {item.external_id}: the purpose {purpose!r} is not main, gold or attention.")
         else:
             main.append(item)  # the file uses these field names for something else
-    if wrong:
-        raise ImportRefused("\n".join(wrong))
+    _refuse_wrong(wrong)
     return main, checks
+
+
+def _refuse_wrong(lines: Sequence[str]) -> None:
+    """Raise ImportRefused with these lines, if there are any; a page that shows a hundred thousand takes seconds."""
+    if lines:
+        raise ImportRefused(first_words(lines, MOST_MISTAKES, "\n"))
 
 
 def _read_references(text: str) -> tuple[Expected, ...]:
@@ -108,7 +119,8 @@ def require_criteria(rubric: Rubric, drafts: Sequence[CheckDraft]) -> None:
     known = {criterion.key for criterion in rubric.criteria}
     strange = {expected.criterion for draft in drafts for expected in draft.references} - known
     if strange:
-        raise ImportRefused(UNKNOWN_CRITERIA.format(strange=", ".join(sorted(strange)), known=", ".join(sorted(known))))
+        named = first_words(sorted(strange), MOST_MISTAKES, ", ")
+        raise ImportRefused(UNKNOWN_CRITERIA.format(strange=named, known=", ".join(sorted(known))))
 
 
 def add_check_items(session: Session, study: Study, drafts: Sequence[CheckDraft], actor: str) -> None:
@@ -130,8 +142,7 @@ def add_check_items(session: Session, study: Study, drafts: Sequence[CheckDraft]
             rows += _reference_rows(rubric, study.round, draft)
         except InvalidAnnotation as error:
             wrong.append(f"Item {draft.item.external_id}: {error}")
-    if wrong:
-        raise ImportRefused("\n".join(wrong))
+    _refuse_wrong(wrong)
     for purpose in CHECK_PURPOSES:
         contents.write_items(session, study, [draft.item for draft in drafts if draft.purpose == purpose], purpose)
     contents.write_references(session, study, rows)
