@@ -16,7 +16,7 @@ import pytest
 
 from triptych.errors import ImportRefused
 from triptych.exchange import import_ratings
-from triptych.formats.model import MAX_GROUPS, MAX_SYSTEMS
+from triptych.formats.model import MAX_GROUPS, MAX_KINDS, MAX_SYSTEMS, Findings
 from triptych.formats.ratings import archives, levels, potato, proposal, read_files, read_ratings
 from triptych.formats.ratings import assemble as assembling
 from triptych.formats.ratings.assemble import Assembled, assemble
@@ -140,6 +140,16 @@ def test_ratings_of_too_many_systems_are_not_put_together(monkeypatch):
 
     assert [str(problem) for problem in result.problems] == ["The files name 51 systems; at most 50 can be compared."]
     assert not read.called
+
+
+def test_mistakes_of_very_many_kinds_are_counted_together():
+    """Each row wrong in its own way: a kilobyte for each."""
+    findings = Findings()
+    for number in range(MAX_KINDS + 100):
+        findings.error(f"is {number * 'x'}.", number)
+
+    assert len(findings.kinds) == MAX_KINDS + 1
+    assert str(findings.finish()[-1]) == "… and 900 more."
 
 
 def test_a_group_for_each_annotator_is_refused():

@@ -32,6 +32,7 @@ MAX_CANDIDATES = len(LETTERS)
 MAX_SYSTEMS = 50  # of a study; every pair of them is tested
 MAX_GROUPS = 20  # of annotators: every two are compared for every two systems under every criterion
 MAX_PROBLEMS = 200
+MAX_KINDS = 1_000  # of problems, each of which takes a kilobyte; further ones are counted together
 MAX_ALIKE = 5  # problems of one kind that are listed individually
 LONGEST_MESSAGE = 5_000  # characters of a problem's message or column; names in a file may have megabytes
 # quoted or numbers: what differs between problems of one kind; no place is tried twice, since files are quoted
@@ -250,7 +251,9 @@ class Findings:
 
     def _add(self, severity: Severity, message: str, row: int | None, column: str | None) -> None:
         message, column = _shortened(message), column and _shortened(column)
-        kind = severity, column, VARIED.sub("", message)
+        kind: tuple[str | None, ...] = severity, column, VARIED.sub("", message)
+        if kind not in self.counts and len(self.counts) >= MAX_KINDS:
+            kind = (severity,)
         self.counts[kind] += 1
         if self.counts[kind] <= MAX_ALIKE:
             self.kinds.setdefault(kind, []).append(Problem(severity, row, column, message, self.file))
