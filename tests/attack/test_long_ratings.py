@@ -13,6 +13,7 @@ from pathlib import PurePosixPath
 from unittest.mock import Mock
 
 import pytest
+from helpers.studies import add_person
 
 from triptych.errors import ImportRefused
 from triptych.exchange import import_ratings
@@ -22,6 +23,10 @@ from triptych.formats.ratings import assemble as assembling
 from triptych.formats.ratings.assemble import Assembled, assemble
 from triptych.formats.ratings.model import FinishedRatings, Gathering, ImportedNote
 from triptych.formats.ratings.roles import Duplicates
+from triptych.storage.database import writing
+from triptych.storage.models import Role
+from triptych.study.lifecycle import StudyPlan
+from triptych.study.settings import settings_of
 
 MANY = 500
 LONG = "item_id,system,annotator,criterion,value\n"
@@ -150,6 +155,21 @@ def test_mistakes_of_very_many_kinds_are_counted_together():
 
     assert len(findings.kinds) == MAX_KINDS + 1
     assert str(findings.finish()[-1]) == "… and 900 more."
+
+
+def test_annotators_of_a_group_are_not_compared_with_each_other(sqlite_engine):
+    rows = "".join(f"i,m,a{n},g{n % 2},c,4\n" for n in range(MANY))
+    head = "item_id,system,annotator,annotator_group,criterion,value\n"
+    ready = assembled(read_ratings(f"{head}{rows}".encode(), "ratings.csv"))
+    groups: dict[str, str] = {CountedSystem(name): group for name, group in ready.annotator_groups.items()}
+    with writing(sqlite_engine) as session:
+        lead = add_person(session, "lead", Role.lead)
+        CountedSystem.compared = 0
+        plan = StudyPlan(title="Grouped", raters_per_item=1)
+        study = import_ratings.import_ratings(session, plan, replace(ready, annotator_groups=groups), lead)
+        assert len(settings_of(study).annotator_groups) == MANY
+
+    assert CountedSystem.compared <= 10 * MANY
 
 
 def test_a_group_for_each_annotator_is_refused():

@@ -194,9 +194,9 @@ class WorkWriter:
         record(EventKind.ratings_imported, actor, new=new | {"stays_open": bool(self.raters)})
         self._record(rows, slots, actor)
         # logged after the ratings that they come with, so they count as set late: they may be made from these
-        for group in dict.fromkeys(self.ratings.annotator_groups.values()):
-            of_group = [name for name, other in self.ratings.annotator_groups.items() if other == group]
-            members = [person.pseudonym for (_, name), person in people.items() if name in of_group]
+        groups = self.ratings.annotator_groups
+        for group in dict.fromkeys(groups.values()):
+            members = [person.pseudonym for (_, name), person in people.items() if groups.get(name) == group]
             set_group(self.session, self.study, members, group, actor)
 
     def append(self, people: Mapping[tuple[str, str], Person], actor: str) -> None:
