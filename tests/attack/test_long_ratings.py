@@ -17,7 +17,8 @@ from helpers.studies import add_person
 
 from triptych.errors import ImportRefused
 from triptych.exchange import import_ratings
-from triptych.formats.model import MAX_GROUPS, MAX_KINDS, MAX_SYSTEMS, Findings
+from triptych.formats.changes import differences
+from triptych.formats.model import MAX_GROUPS, MAX_KINDS, MAX_SYSTEMS, Findings, ItemFile
 from triptych.formats.ratings import archives, levels, potato, proposal, read_files, read_ratings
 from triptych.formats.ratings import assemble as assembling
 from triptych.formats.ratings.assemble import Assembled, assemble
@@ -145,6 +146,15 @@ def test_ratings_of_too_many_systems_are_not_put_together(monkeypatch):
 
     assert [str(problem) for problem in result.problems] == ["The files name 51 systems; at most 50 can be compared."]
     assert not read.called
+
+
+def test_systems_of_two_files_are_not_compared_with_each_other():
+    """Two files of ten megabytes, uploaded one after the other, took hours."""
+    files = [ItemFile("x", (), systems=tuple(CountedSystem(f"{n + more}") for n in range(MANY))) for more in (0, 1)]
+    CountedSystem.compared = 0
+
+    assert differences(*files) == ["0: no longer in it as a system.", f"{MANY}: new as a system."]
+    assert CountedSystem.compared <= 10 * MANY
 
 
 def test_mistakes_of_very_many_kinds_are_counted_together():

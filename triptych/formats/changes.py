@@ -13,13 +13,14 @@ MOST_NAMED = 5
 def differences(before: ItemFile, after: ItemFile) -> list[str]:
     """Sentences about added, removed and changed errors, items and systems; different rows alone are no difference."""
     old, new = ({item.external_id: item for item in file.items} for file in (before, after))
+    systems, systems_now = dict.fromkeys(before.systems), dict.fromkeys(after.systems)
     changed = [name for name in new if name in old and _content(new[name]) != _content(old[name])]
     parts = [
         ("no longer in it", [name for name in old if name not in new]),
         ("new", [name for name in new if name not in old]),
         ("changed", changed),
-        ("no longer in it as a system", [name for name in before.systems if name not in after.systems]),
-        ("new as a system", [name for name in after.systems if name not in before.systems]),
+        ("no longer in it as a system", [name for name in systems if name not in systems_now]),
+        ("new as a system", [name for name in systems_now if name not in systems]),
     ]
     sentences = [f"{first_words(names, MOST_NAMED, ', ')}: {what}." for what, names in parts if names]
     errors = tuple(_errors(file) for file in (before, after))
