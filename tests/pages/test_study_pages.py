@@ -278,6 +278,14 @@ def test_errors_are_named_by_row_and_block_creation(with_rubric):
     assert count(Item) == 0
 
 
+def test_an_item_of_too_many_candidates_is_named(with_rubric):
+    """Its preview ended in an unexpected error: there is no letter for the seventh."""
+    columns = ",".join(f"cand:s{number}" for number in range(7))
+    app = upload(with_rubric(), "items.csv", f"item_id,context,{columns}\n1,c{7 * ',x'}\n".encode())
+    assert not app.exception
+    assert "Row 2: has 7 candidates; an item has at most 6." in words(app)
+
+
 def test_a_missing_title_is_refused_and_the_file_stays(with_rubric):
     app = upload(with_rubric(), "items.csv", GOOD)
     button(app, "Create the study").click().run()
