@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from triptych.formats.model import ItemFile
 from triptych.rubric.model import Rubric
+from triptych.stats.numbers import first_words
+
+MOST_NAMED = 20
 
 
 def misfits(rubric: Rubric, file: ItemFile) -> list[str]:
@@ -17,7 +20,7 @@ def misfits(rubric: Rubric, file: ItemFile) -> list[str]:
     given_texts = {name for item in file.items for name in item.extra_texts}
     warnings = []
     if strangers:
-        names = ", ".join(f"'{name}'" for name in strangers)
+        names = first_words([f"'{name}'" for name in strangers], MOST_NAMED, ", ")
         warnings.append(f"The rubric does not name the speakers {names}; they appear under these names, on the left.")
     if rubric.judged == "conversation" and texts:
         warnings.append(
