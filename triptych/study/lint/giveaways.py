@@ -20,7 +20,7 @@ _COMMON_NAMES = {
     "summary", "expert", "ours", "none",
 }  # fmt: skip
 _COUNTED = re.compile(r"[a-z]+(?:_?\d|_[a-f])")  # such as model1 or system_b
-LONGEST = 80  # characters of a name that is searched for: each place of a text may be compared with all of it
+LONGEST = 100  # characters of a name that is searched for, more than model hubs allow: each word may begin with it
 _LATIN = r"[^\W\u0250-\U0010ffff]"  # letters, digits and _, but no letter of another script
 _MAKERS = "openai|anthropic|google|meta|mistral|deepseek|alibaba|microsoft"
 _SELF = re.compile(
@@ -84,8 +84,12 @@ def _pattern(spellings: Sequence[str]) -> re.Pattern[str]:
 
     A name in Latin letters ends where another script begins: Chinese has no spaces, and other languages add endings.
     """
-    signs = [(_LATIN if spelling.isascii() else r"\w", re.escape(spelling)) for spelling in spellings]
-    return re.compile("|".join(rf"(?<!{sign}){spelling}(?!{sign})" for sign, spelling in signs))
+    kinds = {_LATIN: True, r"\w": False}
+    words = [(each.isascii(), re.escape(each)) for each in spellings]
+    by_sign = {sign: [word for is_ascii, word in words if is_ascii is latin] for sign, latin in kinds.items()}
+    # one group of each kind, since a place is then looked at once for all of them
+    groups = (rf"(?<!{sign})(?:{'|'.join(group)})(?!{sign})" for sign, group in by_sign.items() if group)
+    return re.compile("|".join(groups))
 
 
 def _spellings(system: str) -> list[str]:
