@@ -52,6 +52,7 @@ USUAL = {
     "account_sockets": Budget(100, 0),
     "address_sockets": Budget(2000, 0),
     "account_messages": Budget(20, 20),
+    "address_messages": Budget(20, 100),
     "account_runs": Budget(3, 0),
     "address_runs": Budget(2, 0),
     "requests": Budget(300, 30),

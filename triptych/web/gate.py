@@ -279,13 +279,12 @@ class Gate:
         if is_lead and (long_ones := (scope.get("extensions") or {}).get(messages.LONG)):
             long_ones["take"]()
         if login and person:
-            messages_of = budgets.spending("account_messages")
-            pace = [partial(_wait_for, messages_of, person)]
+            pace = [partial(_wait_for, budgets.spending("account_messages"), person)]
             others: AbstractContextManager[None] = nullcontext()
             if not is_lead:  # in an open study, all accounts at an address may be one stranger's
-                everybody = f"accounts at {address}"
-                pace.append(partial(self._wait_in_turn, person, messages_of, everybody))
-                others = self._one_more("address_sockets", everybody)
+                accounts_key = f"accounts at {address}"
+                pace.append(partial(self._wait_in_turn, person, budgets.spending("address_messages"), accounts_key))
+                others = self._one_more("address_sockets", accounts_key)
             with others, self._one_more("account_sockets", person), self.texts.counted(receive, person) as receive:
                 return await self.of_logins.serve(self.app, login, scope, OpenSocket(_paced(receive, pace), send))
         own = Spending(budgets.all_budgets()["anonymous_socket_messages"])
