@@ -30,7 +30,7 @@ from triptych.storage.models import Person, Role, Study
 from triptych.study import lifecycle
 from triptych.study.persons import Certainty, Who
 from triptych.web import budgets
-from triptych.web.session import browser_in, cookie_in, identity_in, login_secret, wait_to_sign_in, web_engine
+from triptych.web.session import browser_in, cookie_in, identity_in, wait_to_sign_in, web_engine, who_holds
 
 LANGUAGE, CHOSEN_LANGUAGE = "language", "chosen language"
 MESSAGES, ARRIVAL, RAN_BY_ITSELF = "messages", "arrival", "ran by itself"
@@ -45,7 +45,7 @@ PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 SHORTCODE = re.compile(r":(?=[\w+\-/]+:)")
 AUTOLINK = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=[\w.+\-])(?=@)", re.IGNORECASE)
 UNREAD = message("Your last click did nothing, because the page had changed. Look at it before you click again.")
-_identified, _turns = threading.local(), threading.local()
+_identified, _this_run = threading.local(), threading.local()
 P = ParamSpec("P")
 T = TypeVar("T")
 FOR_OTHERS = {
@@ -92,17 +92,17 @@ def _among_few(to: Callable[[Engine], AbstractContextManager[Session]]) -> Itera
 
 
 def _has_turn() -> bool:
-    return getattr(_turns, "is_taken", False)
+    return getattr(_this_run, "is_taken", False)
 
 
 @contextmanager
 def _with_turn() -> Iterator[None]:
     """Within this context the sessions of this thread wait for no place."""
-    before, _turns.is_taken = _has_turn(), True
+    before, _this_run.is_taken = _has_turn(), True
     try:
         yield
     finally:
-        _turns.is_taken = before
+        _this_run.is_taken = before
 
 
 def database_answers() -> bool:
@@ -112,8 +112,7 @@ def database_answers() -> bool:
 
 def current_person() -> Who | None:
     """The person whose cookie this browser sent, read from the database."""
-    secret = login_secret(session_cookie())
-    return read(logins.who_is, secret) if secret else None
+    return who_holds(session_cookie())
 
 
 def session_cookie() -> str | None:
