@@ -128,9 +128,10 @@ def design_of(session: Session, study: Study) -> Design:
     if study.opened_at is None:
         return _read_design(session, study)
     name = (study.id, study.seed, study.opened_at.isoformat())
-    if name not in _designs:
-        _designs[name] = _read_design(session, study)
-    return _designs[name]
+    design = _designs.get(name)
+    if design is None:
+        design = _designs[name] = _read_design(session, study)
+    return design
 
 
 def forget_designs() -> None:
