@@ -18,7 +18,7 @@ from helpers.studies import add_person
 from triptych.errors import ImportRefused
 from triptych.exchange import import_ratings
 from triptych.formats.changes import differences
-from triptych.formats.model import MAX_GROUPS, MAX_KINDS, MAX_SYSTEMS, Findings, ItemFile
+from triptych.formats.model import MAX_GROUPS, MAX_KINDS, MAX_PROBLEMS, MAX_SYSTEMS, Findings, ItemFile
 from triptych.formats.ratings import archives, levels, potato, proposal, read_files, read_ratings
 from triptych.formats.ratings import assemble as assembling
 from triptych.formats.ratings.assemble import Assembled, assemble
@@ -163,8 +163,9 @@ def test_mistakes_of_very_many_kinds_are_counted_together():
     for number in range(MAX_KINDS + 100):
         findings.error(f"is {number * 'x'}.", number)
 
+    findings.warning("is a remark.")
     assert len(findings.kinds) == MAX_KINDS + 1
-    assert str(findings.finish()[-1]) == "… and 900 more."
+    assert str(findings.finish()[-1]) == f"… and {MAX_KINDS + 101 - MAX_PROBLEMS} more."
 
 
 def test_annotators_of_a_group_are_not_compared_with_each_other(sqlite_engine):

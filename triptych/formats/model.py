@@ -32,7 +32,8 @@ MAX_CANDIDATES = len(LETTERS)
 MAX_SYSTEMS = 50  # of a study; every pair of them is tested
 MAX_GROUPS = 20  # of annotators: every two are compared for every two systems under every criterion
 MAX_PROBLEMS = 200
-MAX_KINDS = 1_000  # of problems, each of which takes a kilobyte; further ones are counted together
+MAX_REASONS = 100  # in a cell
+MAX_KINDS = 1_000  # of errors, of warnings and of notes, each of which takes a kilobyte; others are only counted
 MAX_ALIKE = 5  # problems of one kind that are listed individually
 LONGEST_MESSAGE = 5_000  # characters of a problem's message or column; names in a file may have megabytes
 # quoted or numbers: what differs between problems of one kind; no place is tried twice, since files are quoted
@@ -205,12 +206,15 @@ class Findings:
     """Collects the problems of one file: the first of each kind, and the number of further ones.
 
     file: name put before each problem where several files are read together. parts: of JSON in cells so far.
+    varieties: severity → number of kinds. unlisted: problems of further kinds than `MAX_KINDS`.
     """
 
     file: str | None = None
     parts: int = 0
     kinds: dict[tuple[str | None, ...], list[Problem]] = field(default_factory=dict)
     counts: Counter[tuple[str | None, ...]] = field(default_factory=Counter)
+    varieties: Counter[Severity] = field(default_factory=Counter)
+    unlisted: int = 0
     tallies: Counter[str] = field(default_factory=Counter)
 
     def error(self, message: str, row: int | None = None, column: str | None = None) -> None:
@@ -246,14 +250,17 @@ class Findings:
         shown, hidden = problems[:MAX_PROBLEMS], problems[MAX_PROBLEMS:]
         if not hidden:
             return tuple(shown)
-        number = sum(1 + problem.more for problem in hidden)
+        number = self.unlisted + sum(1 + problem.more for problem in hidden)
         return (*shown, Problem(hidden[0].severity, None, None, f"… and {number:,} more.", self.file, is_rest=True))
 
     def _add(self, severity: Severity, message: str, row: int | None, column: str | None) -> None:
         message, column = _shortened(message), column and _shortened(column)
-        kind: tuple[str | None, ...] = severity, column, VARIED.sub("", message)
-        if kind not in self.counts and len(self.counts) >= MAX_KINDS:
-            kind = (severity,)
+        kind = severity, column, VARIED.sub("", message)
+        if kind not in self.counts:
+            self.varieties[severity] += 1
+            if self.varieties[severity] > MAX_KINDS:
+                self.unlisted += 1
+                return
         self.counts[kind] += 1
         if self.counts[kind] <= MAX_ALIKE:
             self.kinds.setdefault(kind, []).append(Problem(severity, row, column, message, self.file))

@@ -18,6 +18,7 @@ from triptych.formats.layout import ITEM_GROUP
 from triptych.formats.model import (
     MAX_CANDIDATES,
     MAX_GROUPS,
+    MAX_REASONS,
     MAX_SYSTEMS,
     CandidateDraft,
     Findings,
@@ -39,7 +40,6 @@ from triptych.formats.ratings.model import (
 from triptych.formats.ratings.proposal import DECIMALS, REASONED_MISSING, judge_of, means_missing, number_in
 from triptych.formats.ratings.roles import Duplicates
 from triptych.formats.ratings.spans import Placing
-from triptych.formats.ratings.tables import MAX_REASONS
 from triptych.formats.writers.model import FinishedHighlight, FinishedRating
 from triptych.rubric.model import Criterion, HighlightLabel, Rubric
 from triptych.rubric.scales import KEY, Choice, NumberScale

@@ -18,7 +18,7 @@ from types import MappingProxyType
 
 from triptych.errors import ImportRefused
 from triptych.formats.layout import as_one_text
-from triptych.formats.model import Json, JsonObject, Record, Source
+from triptych.formats.model import MAX_REASONS, Json, JsonObject, Record, Source
 from triptych.formats.ratings.model import (
     MAX_RATINGS,
     UNKNOWN_SYSTEM,
@@ -42,7 +42,6 @@ NO_TIME = (
     f"{{n}} time(s) are not in ISO 8601, or not in the years {YEARS[0]} to {YEARS[-1]}; they are treated as unknown."
 )
 ID_DIGITS = 12
-MAX_REASONS = 100
 NAMED = "No input is an item id: assignments with the same context are treated as one item."
 OTHER_PURPOSE = "{n} rating(s) of training and tests are left out."
 KINDS: dict[str, RaterKind] = {"judge": "judge", "simulated": "simulated"}

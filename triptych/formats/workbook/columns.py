@@ -15,6 +15,7 @@ from typing import Literal, TypeVar
 
 from triptych.errors import InvalidAnnotation
 from triptych.formats.long_csv import restore_cell
+from triptych.formats.model import MAX_REASONS
 from triptych.formats.values import for_xml, typed_number
 from triptych.languages.language import _, message
 from triptych.rubric.model import LETTERS, Criterion, Rubric
@@ -31,7 +32,6 @@ AGREED, REFUSED = message("I agree"), message("I do not agree")
 NONE_OF_THEM = message("none of them")
 LISTED_STEPS = 11
 JOINED_REASONS = 3
-MAX_REASONS = 100  # in a cell that are looked at
 LONGEST_CHOICE = 1000  # characters of an answer that are compared; normalising takes quadratic time
 POINT = re.compile(r"([+-]?\d+(?:[.,]\d+)?)(?:\s*[-:=]\s*|\s+)(.*\D.*)")
 DASHES_AND_QUOTES = str.maketrans({"–": "-", "—": "-", "−": "-", "‐": "-", "’": "'", "‘": "'", "“": '"', "”": '"'})
