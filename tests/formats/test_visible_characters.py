@@ -83,7 +83,18 @@ def test_ordinary_signs_do_not_look_like_markdown(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["**a**", "# A", "- a\n- b", "1. a\n2. b", "`x`", "```\nx\n```", "|a|\n|---|", "$x_1=2$"]
+    "text",
+    [
+        "**a**",
+        "# A",
+        "- a\n- b",
+        "1. a\n2. b",
+        "`x`",
+        "```\nx\n```",
+        "|a|\n|---|",
+        "$x_1=2$",
+        "$x_1=" + "2+" * 70 + "2$",
+    ],
 )
 def test_marked_up_texts_look_like_markdown(text: str) -> None:
     assert looks_formatted(text)
