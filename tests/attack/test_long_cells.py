@@ -154,7 +154,7 @@ def test_unfinished_links_are_searched_for_markdown_at_once():
 def test_letters_are_searched_for_a_long_name_at_once():
     """Each place of the text may begin the name: minutes for two megabytes."""
     with quick():
-        assert systems_named("a" * 100 * LONG, ["a" * 500, "a" * 100]) == []
+        assert systems_named("a" * 100 * LONG, ["a" * 500, "a" * 200]) == []
 
 
 def test_long_ids_are_searched_for_groups_at_once():

@@ -385,6 +385,7 @@ def test_only_numbered_or_lettered_systems_may_be_named(system: str, text: str, 
         ("我觉得sol-miro更好", True),
         ("sol miro가 좋다", True),
         ("ésol-miroé", False),
+        ("sol-miroạ", False),
     ],
 )
 def test_a_systems_name_is_found_as_a_whole_word(text: str, is_named: bool) -> None:

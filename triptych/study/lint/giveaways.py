@@ -20,8 +20,8 @@ _COMMON_NAMES = {
     "summary", "expert", "ours", "none",
 }  # fmt: skip
 _COUNTED = re.compile(r"[a-z]+(?:_?\d|_[a-f])")  # such as model1 or system_b
-LONGEST = 100  # characters of a name that is searched for, more than model hubs allow: each word may begin with it
-_LATIN = r"[^\W\u0250-\U0010ffff]"  # letters, digits and _, but no letter of another script
+MAX_NAME_CHARACTERS = 200  # of a name that is searched for; each word of a text may begin with it
+_LATIN = r"[^\W\u0250-\u1dff\u1f00-\U0010ffff]"  # letters, digits and _, but no letter of another script
 _MAKERS = "openai|anthropic|google|meta|mistral|deepseek|alibaba|microsoft"
 _SELF = re.compile(
     r"\b(?:as|i am|i['’]m) (?:an?|just an?) (?:ai|artificial intelligence|(?:large )?language model|chatbot)\b"
@@ -84,19 +84,18 @@ def _pattern(spellings: Sequence[str]) -> re.Pattern[str]:
 
     A name in Latin letters ends where another script begins: Chinese has no spaces, and other languages add endings.
     """
-    kinds = {_LATIN: True, r"\w": False}
-    words = [(each.isascii(), re.escape(each)) for each in spellings]
-    by_sign = {sign: [word for is_ascii, word in words if is_ascii is latin] for sign, latin in kinds.items()}
-    # one group of each kind, since a place is then looked at once for all of them
-    groups = (rf"(?<!{sign})(?:{'|'.join(group)})(?!{sign})" for sign, group in by_sign.items() if group)
-    return re.compile("|".join(groups))
+    latin = [re.escape(each) for each in spellings if each.isascii()]
+    others = [re.escape(each) for each in spellings if not each.isascii()]
+    # a group of each, since a place is then looked at once for all of them
+    groups = ((_LATIN, latin), (r"\w", others))
+    return re.compile("|".join(rf"(?<!{sign})(?:{'|'.join(group)})(?!{sign})" for sign, group in groups if group))
 
 
 def _spellings(system: str) -> list[str]:
     """Spellings of a system's name that a text may use, and its family's name; without common words."""
     name = system.strip().casefold()
     parts = [part for part in re.split(r"[\s_\-/.:]+", name) if part]
-    whole = {name, " ".join(parts), "-".join(parts), "".join(parts)} if 3 <= len(name) <= LONGEST else set()
+    whole = {name, " ".join(parts), "-".join(parts), "".join(parts)} if 3 <= len(name) <= MAX_NAME_CHARACTERS else set()
     families = _MODEL_FAMILIES & {re.sub(r"\d+$", "", part) for part in parts}
     plain = _COMMON_NAMES | {word for word in whole if not families and _COUNTED.fullmatch(word)}
     return sorted((whole | families) - plain)
