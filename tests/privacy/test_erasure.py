@@ -312,6 +312,21 @@ def test_a_role_that_owns_no_tables_reports_that_wiping_failed(postgres_engine):
         app.dispose()
 
 
+def test_a_role_that_owns_only_tables_leaves_samples(postgres_engine):
+    with postgres_engine.begin() as connection:
+        connection.execute(text("CREATE ROLE tables_only LOGIN"))
+        names = text("SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = 'public'")
+        for table in connection.scalars(names).all():
+            connection.exec_driver_sql(" ".join(("ALTER TABLE", table, "OWNER TO tables_only")))
+    owner = create_engine(postgres_engine.url.set(username="tables_only"))
+    try:
+        assert erasure.wipe(owner) == Wiped.not_ours
+    finally:
+        owner.dispose()
+        with postgres_engine.begin() as connection:
+            connection.execute(text("REASSIGN OWNED BY tables_only TO CURRENT_USER"))
+
+
 def test_an_erased_person_cannot_come_back(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, lead, _ = make_study(session)

@@ -88,6 +88,9 @@ def _wipe_on_sqlite(engine: Engine) -> Wiped:
 
 # PostgreSQL itself only warns and skips a table of another owner
 _FOREIGN = text("SELECT count(*) FROM pg_class WHERE oid = to_regclass(:name) AND NOT pg_has_role(relowner, 'USAGE')")
+_FOREIGN_CATALOGUE = text(
+    "SELECT count(*) FROM pg_database WHERE datname = current_database() AND NOT pg_has_role(datdba, 'USAGE')"
+)
 
 
 def _wipe_on_postgres(engine: Engine, tables: Sequence[str]) -> Wiped:
@@ -97,6 +100,8 @@ def _wipe_on_postgres(engine: Engine, tables: Sequence[str]) -> Wiped:
             return Wiped.not_ours
         for name in tables:
             connection.exec_driver_sql(" ".join(("VACUUM (FULL, ANALYZE)", quote(name))))
-        # with the values that it samples for the planner of queries; only the owner of the database may do this
+        if connection.execute(_FOREIGN_CATALOGUE).scalar():
+            return Wiped.not_ours
+        # with the values that it samples for the planner of queries
         connection.exec_driver_sql("VACUUM FULL pg_statistic")
     return Wiped.done
