@@ -36,7 +36,7 @@ from triptych.storage.models import (
 )
 from triptych.study import contents, lifecycle
 from triptych.study.duplicate import duplicate
-from triptych.study.lint.misfits import misfits
+from triptych.study.lint.misfits import MAX_NAMED, misfits
 from triptych.study.settings import settings_of
 
 GOOD = b"item_id,context,cand:alpha,cand:beta\n007,Why?,Because.,Never mind.\n8,How?,So.,Thus.\n"
@@ -276,6 +276,15 @@ def test_speakers_that_the_rubric_does_not_name_are_reported():
     assert len(message) == 1
     assert "'bot_9'" in message[0]
     assert "'usr'" not in message[0]
+
+
+def test_speakers_are_named_up_to_a_number():
+    turns = [{"speaker": f"bot_{number:03}", "text": "Hi"} for number in range(200)]
+    line = json.dumps({"item_id": "1", "turns": turns, "context": turns}).encode()
+
+    (message,) = fits("esc_dialogue", line, judge_conversation=True)
+
+    assert message.count("'bot_") == MAX_NAMED
 
 
 def test_a_file_for_another_kind_of_rubric_is_recognised():

@@ -6,7 +6,7 @@ from triptych.formats.model import ItemFile
 from triptych.rubric.model import Rubric
 from triptych.stats.numbers import first_words
 
-MOST_NAMED = 20
+MAX_NAMED = 20
 
 
 def misfits(rubric: Rubric, file: ItemFile) -> list[str]:
@@ -20,7 +20,7 @@ def misfits(rubric: Rubric, file: ItemFile) -> list[str]:
     given_texts = {name for item in file.items for name in item.extra_texts}
     warnings = []
     if strangers:
-        names = first_words([f"'{name}'" for name in strangers], MOST_NAMED, ", ")
+        names = first_words([f"'{name}'" for name in strangers], MAX_NAMED, ", ")
         warnings.append(f"The rubric does not name the speakers {names}; they appear under these names, on the left.")
     if rubric.judged == "conversation" and texts:
         warnings.append(
