@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # slow to import, and not needed for the help of a command
     from pydantic import ValidationError
 
-MOST_MISTAKES = 100
+MAX_MISTAKES = 100
 
 
 class TriptychError(Exception):
@@ -89,7 +89,7 @@ def first_mistake(error: ValidationError) -> tuple[str, str]:
 
     A list of some hundred thousand takes seconds, in which no other thread of the process runs.
     """
-    if error.error_count() > MOST_MISTAKES:
+    if error.error_count() > MAX_MISTAKES:
         return "many places", f"{error.error_count():,} parts are wrong"
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     return ".".join(map(str, first["loc"])), first["msg"]

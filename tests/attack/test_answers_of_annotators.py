@@ -18,7 +18,7 @@ from triptych.annotate.annotations import MOST_VERSIONS, SetAsideMessage, Submit
 from triptych.annotate.assignments import Assigned, NoItem, current
 from triptych.annotate.drafts import DraftMessage
 from triptych.annotate.own_items import own_items
-from triptych.errors import MOST_MISTAKES, Conflict, ImportRefused, InvalidAnnotation, NotAllowed, StudyNotOpen
+from triptych.errors import MAX_MISTAKES, Conflict, ImportRefused, InvalidAnnotation, NotAllowed, StudyNotOpen
 from triptych.operations import verify
 from triptych.people import joining, logins
 from triptych.privacy import personal_data, withdrawal
@@ -317,7 +317,7 @@ def test_a_begun_item_is_not_resumed_beyond_the_limit(sqlite_engine, move_clock)
 )
 def test_thousands_of_mistakes_in_a_message_are_not_listed(read, refusal):
     """Four megabytes of them, in a study with long texts, kept everybody waiting for three seconds, each time."""
-    many = {f"x{number}": 0 for number in range(MOST_MISTAKES + 1)}
+    many = {f"x{number}": 0 for number in range(MAX_MISTAKES + 1)}
     with pytest.raises(refusal, match="many places: 1[0-9]{2} parts are wrong"):
         read(many)
 
@@ -326,6 +326,6 @@ def test_very_many_lists_in_a_message_are_not_read():
     """Others waited up to three seconds for a message of four megabytes, since Python counts each list again."""
     many = b"[" + b"[]," * MAX_PARTS + b"[]]", b"{" + b'"x":0,' * MAX_PARTS + b'"x":0}'
     for body in many:
-        with pytest.raises(ValueError, match="more than 200,000 lists, objects and keys"):
+        with pytest.raises(ValueError, match="more than 300,000 lists, objects and keys"):
             parsed_json(body)
     assert parsed_json(b'{"ratings": {"A": [1]}}') == {"ratings": {"A": [1]}}

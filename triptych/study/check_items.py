@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy import select
 from sqlmodel import Session
 
-from triptych.errors import MOST_MISTAKES, ImportRefused, InvalidAnnotation
+from triptych.errors import MAX_MISTAKES, ImportRefused, InvalidAnnotation
 from triptych.formats.layout import CHECK_META
 from triptych.formats.model import ItemDraft
 from triptych.formats.values import typed_number
@@ -91,7 +91,7 @@ def sorted_out(items: Sequence[ItemDraft]) -> tuple[list[ItemDraft], list[CheckD
 def _refuse_wrong(lines: Sequence[str]) -> None:
     """Raise ImportRefused with these lines, if there are any; a page that shows a hundred thousand takes seconds."""
     if lines:
-        raise ImportRefused(first_words(lines, MOST_MISTAKES, "\n"))
+        raise ImportRefused(first_words(lines, MAX_MISTAKES, "\n"))
 
 
 def _read_references(text: str) -> tuple[Expected, ...]:
@@ -119,7 +119,7 @@ def require_criteria(rubric: Rubric, drafts: Sequence[CheckDraft]) -> None:
     known = {criterion.key for criterion in rubric.criteria}
     strange = {expected.criterion for draft in drafts for expected in draft.references} - known
     if strange:
-        named = first_words(sorted(strange), MOST_MISTAKES, ", ")
+        named = first_words(sorted(strange), MAX_MISTAKES, ", ")
         raise ImportRefused(UNKNOWN_CRITERIA.format(strange=named, known=", ".join(sorted(known))))
 
 

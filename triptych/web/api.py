@@ -36,7 +36,7 @@ from triptych.storage.models import StoredAnswer
 from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.web import budgets
 from triptych.web.session import key_of_address, web_engine
-from triptych.web.work import in_thread, parsed_json, refused, turn_of, unread
+from triptych.web.work import MAX_PARTS, in_thread, parsed_json, refused, turn_of, unread
 
 MAX_KEY_CHARACTERS = 200
 ANSWERS_LIVE = timedelta(days=1)
@@ -159,7 +159,7 @@ def _message(call: Call, request: Request, content: bytes) -> BaseModel:
         try:
             body = parsed_json(content or b"{}")
         except (ValueError, RecursionError) as error:
-            raise ImportRefused("The body is not JSON.") from error
+            raise ImportRefused(f"The body is not JSON with at most {MAX_PARTS:,} lists, objects and keys.") from error
         if not isinstance(body, dict) or fields:
             raise ImportRefused("The body must be a JSON object, and the query must be empty.")
         fields = body

@@ -59,7 +59,7 @@ KB = 2**10
 SMALL_BODY = 16 * KB  # bytes of longer ones are counted for all logins of a person
 USUAL_BODY = 256 * KB
 MAX_BODY = 4096 * KB  # for texts of any length
-MAX_PARTS = 200_000  # lists, objects and keys of a message, with such signs in its texts
+MAX_PARTS = 300_000  # lists, objects and keys of a message, with such signs in its texts
 # enough for marking every word of every response; UTF-8 takes up to four bytes per character
 BYTES_PER_CHARACTER = 4 * len(LETTERS)
 # Four: with more, the thread that holds the study's row on PostgreSQL waits for all others to release the interpreter,
@@ -208,7 +208,7 @@ def _parsed(answer: Callable[[str | None, Any], Response], secret: str, body: by
     try:
         message = parsed_json(body)
     except (ValueError, RecursionError):
-        return refused(400, "invalid", "The message is not JSON."), False
+        return refused(400, "invalid", f"The message is not JSON with at most {MAX_PARTS:,} parts."), False
     action = _action(message)
     return answer(secret, message), isinstance(action, dict) and action.get("version") not in (None, 1)
 
