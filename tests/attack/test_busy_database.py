@@ -279,7 +279,7 @@ def test_a_lead_holds_one_of_the_threads_of_rubrics(monkeypatch):
     assert asyncio.run(ask_after_many()) == (200, b"done")
 
 
-def test_annotators_hold_no_threads_of_rubrics(monkeypatch):
+def test_a_rubric_of_an_annotator_is_not_read(monkeypatch):
     """Messages of forty accounts in an open study, with sixty thousand objects each, kept a lead's form waiting for
     more than a second.
     """

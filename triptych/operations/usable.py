@@ -57,7 +57,7 @@ from triptych.study.heds_questions import BY_NUMBER
 from triptych.study.settings import Consent, EntryRules, Pay, Sharing, settings_of
 
 LARGEST_INTEGER = 2**31 - 1  # that a column of PostgreSQL stores
-DEEPEST = 100  # levels of lists and objects in JSON; pages and exports, which take several calls for each, fail at some
+MAX_LEVELS = 100  # of lists and objects in JSON; pages and exports take several calls for each, and fail at some number
 MAX_ARRIVALS, LONGEST_ARRIVALS = 20, 2**20  # times, and characters with all renamed people
 UNIT, ARRANGED, REASONS = TypeAdapter(MarkUnit | None), TypeAdapter(list[Arrangement]), TypeAdapter(list[list[str]])
 TURNS = TypeAdapter(list[tuple[str, str]])
@@ -128,8 +128,8 @@ def _refuse_deep(value: object) -> None:
     level, depth = [value], 0
     while level := [part for whole in level for part in _parts(whole)]:
         depth += 1
-        if depth > DEEPEST:
-            raise ValueError(f"JSON of more than {DEEPEST} levels")
+        if depth > MAX_LEVELS:
+            raise ValueError(f"JSON of more than {MAX_LEVELS} levels")
 
 
 def _parts(whole: object) -> Iterable[object]:
@@ -208,7 +208,8 @@ def _refuse_odd_design(session: Session, study: Study) -> None:
         raise ValueError("an unblinding that is not in the log")
     for purpose in Purpose:
         contents.stored_items(session, study, purpose)
-    for turns in session.scalars(select(Candidate.turns).join(Item).where(Item.study_id == study.id)):
+    spoken = select(Candidate.turns).join(Item).where(Item.study_id == study.id)
+    for turns in session.scalars(spoken.execution_options(yield_per=frozen.BATCH)):
         TURNS.validate_python([] if turns is None else turns)
     _refuse_odd_checks(session, study, rubric)
     items = select(func.count(Item.id)).where(Item.study_id == study.id, Item.purpose == Purpose.main)

@@ -27,7 +27,7 @@ from .undefined import Undefined, UndefinedStatistic
 
 DRAWS = 4000  # simulated studies
 RESIDUALS = 500_000  # simulated ratings that show how much of their scatter remains in a design's residuals
-PIECE = 2_000_000  # numbers computed at a time
+MAX_AT_ONCE = 2_000_000  # simulated numbers that are computed together
 MAX_ITEMS, MAX_ANNOTATORS = 2000, 300
 GOOD_CHANCE = 0.8
 LEVEL = 0.05
@@ -179,7 +179,7 @@ def _expected(
     """
     random, n = np.random.default_rng(1), len(items)
     draws = int(np.clip(RESIDUALS // n, 10, 100))
-    pieces = np.array_split(np.arange(draws), min(draws, -(-len(weights) * draws * n // PIECE)))
+    pieces = np.array_split(np.arange(draws), min(draws, -(-len(weights) * draws * n // MAX_AT_ONCE)))
     residual = _residual_maker(items, annotators, systems)
     result = np.zeros((len(clusterings), len(sources), len(weights), len(weights)))
     for place, source in enumerate(sources):

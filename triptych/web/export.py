@@ -114,7 +114,7 @@ def _answer(prepare: Callable[[Request, Session, Study], tuple[str, str, Blocks]
 
 async def in_turn(answer: Callable[[Request], Response], request: Request) -> Response:
     """The answer to a request for a file. Those of one login are prepared one after another, as they would otherwise
-    hold all threads that open everybody's pages. Raises DatabaseBusy.
+    hold all threads that open everybody's pages; the next one waits no longer than a message. Raises DatabaseBusy.
     """
     login = login_secret(cookie_in(request.cookies, is_https(request)))
     async with until(monotonic() + ANSWER_SECONDS), turn_of(f"files of {login or key_of_address(request)}"):

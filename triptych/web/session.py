@@ -183,10 +183,6 @@ def use_ticket(request: Request) -> JSONResponse:
     if not is_our_own(request):
         return _answer(403, _("This request does not come from a Triptych page."))
     ticket = request.headers.get("x-triptych-ticket", "")[:MAX_TICKET_LENGTH]
-    return _sign_in(request, ticket)
-
-
-def _sign_in(request: Request, ticket: str) -> JSONResponse:
     previous, identity = current_login(request), identity_in(request.headers)
     try:
         with writing(web_engine()) as session:
