@@ -84,12 +84,12 @@ def naming(file: str) -> Iterator[None]:
         raise
 
 
-def first_mistake(error: ValidationError) -> tuple[str, str]:
-    """Its place and what is wrong there; of very many, which pydantic lists all or none, their number.
+def first_mistake(error: ValidationError, whole: str) -> str:
+    """Its place, or `whole`, and what is wrong there; of very many, which pydantic lists all or none, their number.
 
     A list of some hundred thousand takes seconds, in which no other thread of the process runs.
     """
     if error.error_count() > MAX_MISTAKES:
-        return "many places", f"{error.error_count():,} parts are wrong"
+        return f"many places: {error.error_count():,} parts are wrong"
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    return ".".join(map(str, first["loc"])), first["msg"]
+    return f"{'.'.join(map(str, first['loc'])) or whole}: {first['msg']}"

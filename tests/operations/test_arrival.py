@@ -6,10 +6,11 @@ import json
 import re
 import sqlite3
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Barrier
 from typing import Any
@@ -670,16 +671,21 @@ def test_rows_that_no_page_or_report_knows_are_refused(journey, tmp_path, ready_
     fresh.dispose()
 
 
+def with_rubric(change: Callable[[str], str], home_of: Engine) -> str:
+    """The SQL that gives the only study this change of its rubric, with the right hash."""
+    with reading(home_of) as session:
+        changed = change(session.scalars(select(RubricText.yaml)).one())
+    quoted = changed.replace("'", "''")
+    return f"UPDATE rubric SET yaml = '{quoted}', sha256 = '{text_hash(changed)}'"
+
+
 def test_a_study_that_asks_nothing_is_refused(journey, tmp_path, ready_sqlite):
     """Its page Items ended in an error."""
     fresh = home(tmp_path / "fresh.db", ready_sqlite)
     lead = lead_of(fresh, "Dr Fresh")
-    with reading(journey.first) as session:
-        asking = session.scalars(select(RubricText.yaml)).one()
-    silent = re.sub("(?m)^(    definition: )", r"    rounds: [pilot]\n\1", asking)
+    silent = partial(re.sub, "(?m)^(    definition: )", r"    rounds: [pilot]\n\1")
     emptied = "; ".join(f"DELETE FROM {name}" for name in ("explanation", "rating", "option", "reference", "criterion"))
-    quoted = silent.replace("'", "''")
-    change = f"{emptied}; UPDATE rubric SET yaml = '{quoted}', sha256 = '{text_hash(silent)}'"
+    change = f"{emptied}; {with_rubric(silent, journey.first)}"
     with pytest.raises(ImportRefused, match="asks nothing in a main round"):
         capsule.import_study(with_log(journey.file, tmp_path, change), fresh, lead)
     fresh.dispose()
@@ -689,11 +695,8 @@ def test_a_refused_study_leaves_no_design_behind(journey, tmp_path, ready_sqlite
     """The next one that gets its number may have its seed and times: people saw the rubric of the refused one."""
     fresh = home(tmp_path / "fresh.db", ready_sqlite)
     lead = lead_of(fresh, "Dr Fresh")
-    with reading(journey.first) as session:
-        text = session.scalars(select(RubricText.yaml)).one()
-    forged = text.replace("    definition: ", "    definition: Forged. ")
-    quoted = forged.replace("'", "''")
-    change = f"UPDATE rubric SET yaml = '{quoted}', sha256 = '{text_hash(forged)}'; UPDATE assignment SET draft = '[1]'"
+    forged = with_rubric(lambda yaml: yaml.replace("    definition: ", "    definition: Forged. "), journey.first)
+    change = f"{forged}; UPDATE assignment SET draft = '[1]'"
     with pytest.raises(ImportRefused, match="cannot belong to a study"):
         capsule.import_study(with_log(journey.file, tmp_path, change), fresh, lead)
     arrived = capsule.import_study(journey.file, fresh, lead)

@@ -123,7 +123,7 @@ def read_message(kind: type[M], data: object) -> M:
     try:
         return kind.model_validate(data, strict=False)
     except ValidationError as error:
-        raise InvalidAnnotation(f"The message does not fit: {': '.join(first_mistake(error))}.") from error
+        raise InvalidAnnotation(f"The message does not fit at {first_mistake(error, 'its whole')}.") from error
 
 
 def capped_seconds(reserved_at: datetime, seconds: float) -> float:

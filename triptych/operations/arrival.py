@@ -95,7 +95,7 @@ def arrive(session: Session, source: Engine, who: Who) -> Arrived:
         fault = NO_RIGHTS if getattr(error.orig, "sqlstate", None) == NOT_PERMITTED else FOREIGN_ROW
         raise ImportRefused(f"{fault}: {reason}. Nothing was imported.") from error
     except usable.UNUSABLE as error:
-        reason = ": ".join(filter(None, first_mistake(error))) if isinstance(error, ValidationError) else f"{error}"
+        reason = first_mistake(error, "a value") if isinstance(error, ValidationError) else f"{error}"
         first_line = reason.partition("\n")[0].rstrip(".")
         raise ImportRefused(
             f"The file contains something that cannot belong to a study: {first_line}. Nothing was imported."

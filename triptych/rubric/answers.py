@@ -100,7 +100,7 @@ def parse_answers(data: object) -> Answers:
     try:
         return Answers.model_validate(data)
     except ValidationError as error:
-        raise InvalidAnnotation(f"The answers do not fit at {': '.join(first_mistake(error))}.") from error
+        raise InvalidAnnotation(f"The answers do not fit at {first_mistake(error, 'their whole')}.") from error
 
 
 def check_draft(rubric: Rubric, study_round: str, candidates: int, answers: Answers) -> None:

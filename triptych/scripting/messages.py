@@ -26,8 +26,7 @@ class ScriptMessage(BaseModel):
 
 def what_does_not_fit(error: ValidationError) -> str:
     """The first error in a request and its place."""
-    place, fault = first_mistake(error)
-    return f"The request does not fit at {place or 'the request'}: {fault}."
+    return f"The request does not fit at {first_mistake(error, 'the request')}."
 
 
 # Requests
