@@ -13,7 +13,7 @@ from playwright.sync_api import Route
 from sqlalchemy import select
 
 from triptych.formats.model import CandidateDraft, ItemDraft
-from triptych.formats.texts.markdown import characters
+from triptych.formats.texts.markdown import characters, is_formatted
 from triptych.storage.models import Assignment, Highlight, Person, Role, StudyState
 from triptych.study import lifecycle
 from triptych.study.settings import Formats
@@ -25,7 +25,6 @@ chromium = browser.chromium
 SITE = "http://triptych.test/"
 OWN = ROOT / "tests" / "browser" / "markdown"
 RANDOM_TEXTS = 250
-SLOW_MS = 1000  # on a machine with other work; 60 to 100 ms alone
 MARKED = "Pay **now**: the *rent* &amp; more.\n\n- It is `cheap`\n- It saves $t^2$ time 😀"
 PLAIN = "Two lines\nand **no** format."
 LINK = "See [the guide](https://lab.test/guide) ![scan](https://lab.test/scan.png) <script>window.hit = 1</script>"
@@ -66,8 +65,7 @@ def test_selections_quote_the_raw_text_and_nothing_is_fetched(texts):
     assert report["failures"] == []
     assert (report["texts"], report["random"]) == (55, RANDOM_TEXTS)
     assert report["selections"] > 2000
-    assert len(report["hostile"]) >= 50
-    assert not [row for row in report["hostile"] if row["read"] + row["draw"] > SLOW_MS]
+    assert report["hostile"] >= 50
     foreign = [name for name in texts.asked if name and name not in files() and not (OWN / name).is_file()]
     assert (foreign, texts.errors) == ([], [])
 
@@ -79,6 +77,12 @@ def test_server_and_browser_see_the_same_characters(texts):
         if text["name"] == "mathInQuote":  # the signs of a quote inside a formula
             drawn = [place for place in drawn if place in characters(text["raw"])]
         assert drawn == characters(text["raw"]), text["name"]
+
+
+def test_server_and_browser_leave_the_same_texts_as_written(texts):
+    hostile, too_large = texts.evaluate("async () => (await import('/spans.js')).hostileTexts()")
+    assert all(is_formatted(text) for text in hostile)
+    assert not any(is_formatted(text) for text in too_large)
 
 
 def made(title: str, formats: Formats, *texts: str) -> Any:
