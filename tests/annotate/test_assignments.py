@@ -249,22 +249,37 @@ def test_sixteen_processes_never_over_assign(engine, make_study, monkeypatch):
         assert set(session.scalars(select(Item.taken))) == {3}
 
 
+def shown_at(session) -> list[tuple[int, int, int, str]]:
+    """Item, person, position and system of every candidate that was shown."""
+    rows = session.execute(
+        select(Assignment.item_id, Assignment.person_id, Slot.position, Candidate.text)
+        .join(Slot, Slot.assignment_id == Assignment.id)
+        .join(Candidate, Candidate.id == Slot.candidate_id)
+    )
+    return [(item, person, position, text[-1]) for item, person, position, text in rows]
+
+
 def test_positions_are_balanced_for_annotators_and_items(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
         study, _, people = make_study(session, items=30, annotators=3)
         for who in people:
             work_through(session, study, who)
-        rows = session.execute(
-            select(Assignment.item_id, Assignment.person_id, Slot.position, Candidate.text)
-            .join(Slot, Slot.assignment_id == Assignment.id)
-            .join(Candidate, Candidate.id == Slot.candidate_id)
-        ).all()
-    by_person = Counter((person, position, text[-1]) for _, person, position, text in rows)
-    by_item = Counter((item, position, text[-1]) for item, _, position, text in rows)
+        rows = shown_at(session)
+    by_person = Counter((person, position, system) for _, person, position, system in rows)
+    by_item = Counter((item, position, system) for item, _, position, system in rows)
 
     assert max(by_person.values()) - min(by_person.values()) <= 6
     squares = Counter(item for (item, _, _), n in by_item.items() if n == 1)
     assert sum(n == 9 for n in squares.values()) >= 0.9 * 30
+
+
+def test_positions_are_balanced_for_an_items_only_annotator(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, _, people = make_study(session, items=60, annotators=1, raters_per_item=1)
+        work_through(session, study, people[0])
+        shown = Counter((position, system) for _, _, position, system in shown_at(session))
+
+    assert max(shown.values()) - min(shown.values()) <= 3
 
 
 @pytest.mark.parametrize("count", [2, 3, 4])
