@@ -77,14 +77,13 @@ log = logging.getLogger("triptych.results.conclusion")
 class Conclusion:
     """The content of a study's first screen as of one event.
 
-    hash: of that event, whose number is the frame's; at: when it was computed; seconds: how long that took.
+    hash: of that event, whose number is the frame's; at: when it was computed.
     """
 
     analysis: StudyAnalysis
     findings: tuple[Finding, ...]
     hash: str
     at: datetime
-    seconds: float
 
     @property
     def number(self) -> int:
@@ -184,7 +183,7 @@ def _conclude(engine: Engine, study_id: int, shelf: _Shelf, asked: Asked) -> Non
     """In the thread: one conclusion, or the reason why there is none."""
     began, conclusion, failure = time.monotonic(), None, ""
     try:
-        conclusion = _conclusion(engine, study_id, shelf, asked, began)
+        conclusion = _conclusion(engine, study_id, shelf, asked)
     except TriptychError as error:
         failure = str(error)
     except Exception:
@@ -201,7 +200,7 @@ def _conclude(engine: Engine, study_id: int, shelf: _Shelf, asked: Asked) -> Non
         shelf.thread, shelf.progress, shelf.failure = None, None, failure
 
 
-def _conclusion(engine: Engine, study_id: int, shelf: _Shelf, asked: Asked, began: float) -> Conclusion | None:
+def _conclusion(engine: Engine, study_id: int, shelf: _Shelf, asked: Asked) -> Conclusion | None:
     """None if the study or its log changed while it was read; the page then asks again."""
     source, counted = asked
     with database.reading(engine) as session:
@@ -220,4 +219,4 @@ def _conclusion(engine: Engine, study_id: int, shelf: _Shelf, asked: Asked, bega
             compute(analysis)
         shelf.progress = StepAtWork(TRUST, TOTAL_STEPS - 1)
         findings = caveats(session, study, analysis)
-    return Conclusion(analysis, findings, chained, clock.now(), time.monotonic() - began)
+    return Conclusion(analysis, findings, chained, clock.now())
