@@ -10,7 +10,7 @@ from components.results.marked import pick_item
 from components.shell.words import NONE, percent
 from triptych.results.study_analysis import StudyAnalysis
 
-MAX_LISTED = 200
+MAX_LISTED, MOST_DRAWN = 200, 15
 ALL_AGREE = "Wherever two annotators rated the same, they gave the same rating."
 NOTHING = "No response has been rated by two annotators yet."
 
@@ -24,17 +24,17 @@ def people(analysis: StudyAnalysis, slug: str) -> None:
     far = disagreement.annotators[0]
     worst = max(far.criteria, key=far.criteria.__getitem__)
     sentence = (
-        f"{far.annotator} is farthest from the others, most of all on {analysis.title(worst)} "
+        f"{far.name} is farthest from the others, most of all on {analysis.title(worst)} "
         f"({percent(far.criteria[worst])} of the scale)."
         if round(far.criteria[worst], 9)
         else ALL_AGREE
     )
     st.text(sentence)
-    charts.show(figures.distances(disagreement, titles), "distances", f"{slug}-annotators", sentence)
+    figure = figures.distances(disagreement.annotators[: figures.MOST_CELLS], titles)
+    charts.show(figure, "distances", f"{slug}-annotators", sentence)
     with st.expander("Numbers", key="numbers-distances"):
         rows = [
-            {"Annotator": a.annotator, "Ratings": a.n, **_by_criterion(a.criteria, titles)}
-            for a in disagreement.annotators
+            {"Annotator": a.name, "Ratings": a.n, **_by_criterion(a.criteria, titles)} for a in disagreement.annotators
         ]
         st.dataframe(pd.DataFrame(rows), hide_index=True, key="distances-table")
         st.caption(
@@ -50,14 +50,14 @@ def items(analysis: StudyAnalysis, slug: str) -> str | None:
         return None
     first = disagreement.items[0]
     sentence = (
-        f"Annotators are farthest apart on {first.item}. Pick an item to read it."
+        f"Annotators are farthest apart on {first.name}. Pick an item to read it."
         if round(first.score, 9)
         else ALL_AGREE
     )
     st.text(sentence)
-    charts.show(figures.items(disagreement, titles), "items", f"{slug}-items", sentence)
+    charts.show(figures.distances(disagreement.items[:MOST_DRAWN], titles), "items", f"{slug}-items", sentence)
     rows = [
-        {"Item": i.item, "Distance": percent(i.score), "Ratings": i.ratings, **_by_criterion(i.criteria, titles)}
+        {"Item": i.name, "Distance": percent(i.score), "Ratings": i.n, **_by_criterion(i.criteria, titles)}
         for i in disagreement.items[:MAX_LISTED]
     ]
     picked = pick_item(pd.DataFrame(rows), f"items-{slug}", height=260)

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from components.results.charts import axis_title, dots, frame, plain_label, short
 from components.shell.words import signed
-from triptych.results.disagreement import Disagreement
+from triptych.results.disagreement import Distances
 from triptych.rubric import palette
 from triptych.simulate.planner import Chances
 from triptych.stats.analysis.contrasts import Contrast
@@ -22,7 +22,7 @@ from triptych.stats.undefined import Undefined
 
 # values of the darkest cells: a distance of half the scale; a highlight in every reading
 FAR_APART, EVERY_READING = 50, 100
-MOST_CELLS, MOST_ITEMS = 40, 15
+MOST_CELLS = 40
 
 
 def forest(contrasts: Sequence[Contrast], names: dict[int, str], widest: float) -> go.Figure:
@@ -102,22 +102,11 @@ def wins(contrasts: Sequence[Contrast], names: dict[int, str]) -> go.Figure:
     return figure
 
 
-def distances(disagreement: Disagreement, titles: dict[str, str]) -> go.Figure:
-    """Annotators × criteria: the distance of each annotator from the others."""
-    return _scores(
-        [(annotator.annotator, annotator.criteria) for annotator in disagreement.annotators[:MOST_CELLS]], titles
-    )
-
-
-def items(disagreement: Disagreement, titles: dict[str, str]) -> go.Figure:
-    """Items × criteria: the distance between their annotators."""
-    return _scores([(item.item, item.criteria) for item in disagreement.items[:MOST_ITEMS]], titles)
-
-
-def _scores(rows: list[tuple[str, dict[str, float]]], titles: dict[str, str]) -> go.Figure:
-    table = np.array([[parts.get(key, np.nan) for key in titles] for _, parts in rows], dtype=float)
+def distances(rows: Sequence[Distances], titles: dict[str, str]) -> go.Figure:
+    """Annotators or items (rows) × criteria: the distance of an annotator from the others, or between an item's."""
+    table = np.array([[row.criteria.get(key, np.nan) for key in titles] for row in rows], dtype=float)
     columns = [short(title, str(n), 28) for n, title in enumerate(titles.values(), 1)]
-    labels = [short(name, str(n), 24) for n, (name, _) in enumerate(rows, 1)]
+    labels = [short(row.name, str(n), 24) for n, row in enumerate(rows, 1)]
     return _map(100 * table, columns, labels, "%{y}, %{x}: %{z:.0f} % of the scale<extra></extra>", FAR_APART)
 
 

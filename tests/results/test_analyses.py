@@ -527,7 +527,7 @@ def test_a_random_annotator_is_flagged_a_severe_is_not():
     assert looks["P-0"].flags and not looks["P-1"].flags
     assert looks["P-1"].severity.difference < -0.1
     assert any(finding.kind == "annotator" and "P-0" in finding.sentence for finding in findings(each))
-    assert each.disagreement.annotators[0].annotator == "P-0"
+    assert each.disagreement.annotators[0].name == "P-0"
 
 
 def test_the_same_rating_throughout_is_the_graver_flag():
@@ -558,7 +558,7 @@ def test_disagreement_equals_the_plain_definition(cells):
             apart = [abs(x - y) / 4 for x, y in combinations(values, 2)]
             if apart:
                 expected.setdefault(f"i{item}", []).append(float(np.mean(apart)))
-    assert {each.item: pytest.approx(each.score) for each in result.items} == {
+    assert {each.name: pytest.approx(each.score) for each in result.items} == {
         item: float(np.mean(scores)) for item, scores in expected.items()
     }
     assert all(0 <= each.criteria["c1"] <= 1 for each in result.annotators)
@@ -573,7 +573,7 @@ def test_disagreement_about_options_counts_who_chose_another_one():
     rubric = SMALL_RUBRIC.replace(", positive: true", "")
     result = analysis(make_frame(rubric, rows)).disagreement
     assert result.items[0].score == pytest.approx(2 / 3)
-    assert {each.annotator: each.criteria["verdict"] for each in result.annotators} == {
+    assert {each.name: each.criteria["verdict"] for each in result.annotators} == {
         "P-0": 0.5,
         "P-1": 0.5,
         "P-2": 1,

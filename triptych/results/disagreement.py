@@ -11,28 +11,17 @@ from triptych.stats.analysis.ratings import Ratings
 
 
 @dataclass(frozen=True)
-class ItemDisagreement:
-    """Mean distance of two annotators of an item, from 0 (always the same) to 1 (opposite ends of the scale).
+class Distances:
+    """How far apart ratings are, from 0 (always the same) to 1 (opposite ends of the scale).
 
-    criteria: key → mean distance, for criteria with ratings by two annotators; score: mean over these criteria;
-    ratings: number of ratings.
+    Of an item: the mean distance of two of its annotators. Of an annotator: the distance from the mean of the others,
+    of options the share of others who chose another one. n: ratings of units that two annotators rated; criteria: key →
+    distance, for criteria with such ratings; score: mean over these criteria.
     """
 
-    item: str
-    ratings: int
-    score: float
-    criteria: dict[str, float]
-
-
-@dataclass(frozen=True)
-class AnnotatorDistance:
-    """Distance of an annotator from the mean of the others (for options: the share of others who chose another one).
-
-    criteria: key → distance as a share of the scale, 0 to 1; n: ratings of units that others rated too.
-    """
-
-    annotator: str
+    name: str
     n: int
+    score: float
     criteria: dict[str, float]
 
 
@@ -43,8 +32,8 @@ class Disagreement:
     items: all that two annotators rated, the highest scores first; annotators: all, the farthest from the others first.
     """
 
-    items: tuple[ItemDisagreement, ...]
-    annotators: tuple[AnnotatorDistance, ...]
+    items: tuple[Distances, ...]
+    annotators: tuple[Distances, ...]
 
 
 def disagreement(every: Sequence[Ratings], items: Sequence[str], people: Sequence[str]) -> Disagreement:
@@ -56,22 +45,21 @@ def disagreement(every: Sequence[Ratings], items: Sequence[str], people: Sequenc
     of_people = {key: table.groupby("annotator")["distance"].mean() for key, table in shared.items()}
     counts = {name: [table[name].value_counts() for table in shared.values()] for name in ("item", "annotator")}
     return Disagreement(
-        tuple(ItemDisagreement(items[at], n, mean, parts) for at, n, mean, parts in _ranked(of_items, counts["item"])),
-        tuple(AnnotatorDistance(people[at], n, parts) for at, n, _, parts in _ranked(of_people, counts["annotator"])),
+        tuple(_ranked(of_items, counts["item"], items)),
+        tuple(_ranked(of_people, counts["annotator"], people)),
     )
 
 
-def _ranked(
-    scores: dict[str, pd.Series], counts: list[pd.Series]
-) -> Iterator[tuple[int, int, float, dict[str, float]]]:
-    """(code, count, mean, key → score), highest mean first; scores, counts: by code, for each criterion."""
+def _ranked(scores: dict[str, pd.Series], counts: list[pd.Series], names: Sequence[str]) -> Iterator[Distances]:
+    """Highest mean first; scores, counts: by code, for each criterion; names: labels of the codes."""
     if not scores:
         return
     table, total = pd.DataFrame(scores).sort_index(), pd.concat(counts).groupby(level=0).sum()
     means = table.mean(axis=1).round(12).sort_values(ascending=False, kind="stable")  # so that equal ones stay in order
     rows = table.to_dict("index")
     for at, mean in means.items():
-        yield at, int(total[at]), float(mean), {key: score for key, score in rows[at].items() if score == score}
+        criteria = {key: score for key, score in rows[at].items() if score == score}
+        yield Distances(names[at], int(total[at]), float(mean), criteria)
 
 
 def _shared(ratings: Ratings) -> pd.DataFrame:

@@ -137,7 +137,7 @@ class Look:
 
 def lines(session: Session, study: Study, disagreement: Disagreement, counted: Counted) -> list[ReviewLine]:
     """Every item, by decreasing disagreement; last, those with fewer than two annotators."""
-    scores = {row.item: row.score for row in disagreement.items}
+    scores = {row.name: row.score for row in disagreement.items}
     finals = adjudication.final_values(session, study)
     counts, notes = _counts(session, study, counted)
     commented = _commented(session, study)
