@@ -12,6 +12,7 @@ from triptych.reports.further import further_from
 from triptych.results.frame.model import Counted
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.texts import Texts
+from triptych.stats.undefined import Undefined
 
 RUBRIC = """
 key: appendix
@@ -76,7 +77,8 @@ def analysed(table: pd.DataFrame, again: float = 0.3, **part):
     places = rows.loc[rows["system"] > 0, ["item", "system"]].drop_duplicates().astype({"item": str})
     words = 5 + 7 * places["system"] % 11 + places["item"].str[5:].astype(int) % 4
     contexts = pd.DataFrame({"item": ["item-0", "item-1"], "part": [0, 1], "words": [900, 20]})
-    return analysis, further_from(analysis, twice, Texts(places.assign(words=words), contexts), readings(places))
+    texts = Texts(places.assign(words=words), contexts)
+    return analysis, further_from(analysis, twice, texts, readings(places), Undefined("No pay."), {})
 
 
 def readings(places: pd.DataFrame) -> pd.DataFrame:

@@ -34,10 +34,11 @@ def made_again(analysis, further, folder: Path) -> dict:
     (folder / "codebook.json").write_text(json.dumps(codebook))
     twice = data.rating_rows(further.twice) if further.twice else ()
     marks = data.highlight_rows(analysis, further.readings)
+    work = data.annotation_rows(analysis, further.texts.reading(analysis.frame.work))
     for name, header, lines in (
-        ("ratings", data.RATINGS_HEADER, data.rating_rows(analysis, further.words)),
+        ("ratings", data.RATINGS_HEADER, data.rating_rows(analysis, further.texts.words)),
         ("repeats", data.RATINGS_HEADER, twice),
-        ("annotations", data.ANNOTATIONS_HEADER, data.annotation_rows(analysis, further.reading)),
+        ("annotations", data.ANNOTATIONS_HEADER, work),
         ("highlights", data.HIGHLIGHTS_HEADER, marks),
     ):
         (folder / f"{name}.csv").write_text("".join(write_csv(lines, header)), encoding="utf-8", newline="")

@@ -165,9 +165,10 @@ def _data(session: Session, study: Study, analysis: StudyAnalysis, facts: Facts,
     header = {*data.RATINGS_HEADER, *data.ANNOTATIONS_HEADER, *data.HIGHLIGHTS_HEADER}
     made = {"columns": meanings(COLUMNS | OWN_COLUMNS, header), **choices(analysis)}
     yield json_file("codebook.json", {**codebook(finished, ExportOptions()), **made, **_pay(facts, analysis.scope)})
-    yield csv_file("ratings.csv", data.RATINGS_HEADER, data.rating_rows(analysis, further.words, further.finals))
+    yield csv_file("ratings.csv", data.RATINGS_HEADER, data.rating_rows(analysis, further.texts.words, further.finals))
     yield csv_file("repeats.csv", data.RATINGS_HEADER, data.rating_rows(further.twice) if further.twice else ())
-    yield csv_file("annotations.csv", data.ANNOTATIONS_HEADER, data.annotation_rows(analysis, further.reading))
+    reading = further.texts.reading(analysis.frame.work)
+    yield csv_file("annotations.csv", data.ANNOTATIONS_HEADER, data.annotation_rows(analysis, reading))
     yield csv_file("highlights.csv", data.HIGHLIGHTS_HEADER, data.highlight_rows(analysis, further.readings))
     yield csv_file("assignments.csv", replay.HEADER, replay.assignment_rows(session, study, analysis.names))
     yield text_file("preregistration.md", declaration(facts))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -27,18 +27,16 @@ from triptych.storage.models import Study
 class Further:
     """Analyses beyond the ratings that count, and their data.
 
-    twice: repeated ratings, from triptych.results.twice_rated, None without any. words: length of each candidate, by
-    (item, system). readings: who read which text and marked what, from triptych.texts.readings_of; None if the rubric
-    has no highlights. reading: words to read for each annotation. finals: of items with final values. numbers: the
-    analyses.
+    twice: repeated ratings, from triptych.results.twice_rated, None without any. texts: of the study. readings: who
+    read which text and marked what, from triptych.texts.readings_of; None if the rubric has no highlights. finals: of
+    items with final values. numbers: the analyses.
     """
 
-    twice: StudyAnalysis | None = None
-    words: pd.Series | None = None
-    readings: pd.DataFrame | None = None
-    reading: dict[int, int] = field(default_factory=dict)
-    finals: Mapping[str, FinalValue] = field(default_factory=dict)
-    numbers: BesideRatings = BesideRatings()
+    twice: StudyAnalysis | None
+    texts: Texts
+    readings: pd.DataFrame | None
+    finals: Mapping[str, FinalValue]
+    numbers: BesideRatings
 
 
 def further_of(session: Session, study: Study, analysis: StudyAnalysis, pay: PayMeter | Undefined) -> Further:
@@ -52,9 +50,9 @@ def further_from(
     analysis: StudyAnalysis,
     twice: Frame,
     texts: Texts,
-    readings: pd.DataFrame | None = None,
-    pay: PayMeter | Undefined | None = None,
-    finals: Mapping[str, FinalValue] | None = None,
+    readings: pd.DataFrame | None,
+    pay: PayMeter | Undefined,
+    finals: Mapping[str, FinalValue],
 ) -> Further:
     """The same from data that was read; `twice` is from triptych.results.twice_rated."""
     counts = counting(twice, analysis.scope).any()
@@ -67,16 +65,10 @@ def further_from(
         spans=() if readings is None or readings.empty else spans(readings),
         speeds=speeds_of(analysis.frame, analysis.scope, texts),
         pay=pay.numbers if isinstance(pay, PayMeter) else None,
-        finals=both_versions(analysis, finals or {}),
+        finals=both_versions(analysis, finals),
     )
-    return Further(
-        replace(analysis, frame=twice) if len(twice.ratings) else None,
-        texts.words,
-        readings,
-        texts.reading(analysis.frame.work),
-        finals or {},
-        numbers,
-    )
+    again = replace(analysis, frame=twice) if len(twice.ratings) else None
+    return Further(again, texts, readings, finals, numbers)
 
 
 def beside(analysis: StudyAnalysis) -> np.ndarray:
