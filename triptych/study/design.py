@@ -151,9 +151,7 @@ def _settings(study: Study, parts: Parts) -> JsonObject:
     return stored(settings)
 
 
-def seal(
-    session: Session, study: Study, reason: str, actor: str, old: JsonObject | None = None, new: Any = None
-) -> None:
+def seal(session: Session, study: Study, reason: str, actor: str, old: JsonObject, new: JsonObject) -> None:
     """Recompute the design hash of a launched study and log the amendment, after a command changed the design.
 
     Raises NotAllowed without a reason.
@@ -163,8 +161,8 @@ def seal(
     before, study.design_hash = study.design_hash, contents.design_hash(session, study)
     session.flush()
     seals = {"design_hash": study.design_hash, "systems_seal": contents.systems_seal(session, study)}
-    old = {"design_hash": before, **(old or {})}
-    new = {**seals, "reason": reason.strip(), **(new or {})}
+    old = {"design_hash": before, **old}
+    new = {**seals, "reason": reason.strip(), **new}
     events.record(session, study.id, EventKind.design_amended, actor, old=old, new=new)
 
 
