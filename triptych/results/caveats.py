@@ -43,6 +43,7 @@ from triptych.storage.models import (
     System,
     annotators_part,
 )
+from triptych.study import design
 from triptych.study.annotator_groups import first_annotations, late_groups
 from triptych.study.copies import earlier_runs
 
@@ -361,15 +362,11 @@ def _grouped_late(session: Session, study: Study, analysis: StudyAnalysis) -> It
 
 def _items_grouped_late(session: Session, study: Study) -> Iterator[Finding]:
     """Groups of items that were changed by an amendment when annotations were in."""
-    query = select(Event.number, Event.at, EventDetail.old, EventDetail.new).join(
-        Event, Event.id == EventDetail.event_id
-    )
-    query = query.where(Event.study_id == study.id, Event.kind == EventKind.design_amended).order_by(Event.number)
-    amended = [row for row in session.execute(query) if "group_field" in (row.new or {})]
+    amended = [amendment for amendment in design.amendments(session, study) if "group_field" in amendment.after]
     first = min(first_annotations(session, study).values(), default=math.inf) if amended else math.inf
-    late = [row for row in amended if row.number > first]
+    late = [amendment for amendment in amended if amendment.number > first]
     if late:
-        fields = [(side or {}).get("group_field") or "none" for side in (late[0].old, late[-1].new)]
+        fields = [side.get("group_field") or "none" for side in (late[0].before, late[-1].after)]
         sentence = (
             f"The field that groups items was changed from {fields[0]} to {fields[1]} when annotations were in "
             f"({late[-1].at:%Y-%m-%d}): intervals and tests depend on it, and results may have been known."

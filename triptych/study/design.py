@@ -324,10 +324,12 @@ def _retire(session: Session, study: Study, ids: Sequence[str], reason: str) -> 
 
 def taken_out(session: Session, study: Study) -> dict[str, int]:
     """Item → the number of the event of the amendment that took it out."""
-    query = select(Event.number, EventDetail.old, EventDetail.new).join(Event, Event.id == EventDetail.event_id)
-    query = query.where(Event.study_id == study.id, Event.kind == EventKind.design_amended).order_by(Event.number)
-    amended = [(number, old or {}, new) for number, old, new in session.execute(query) if "retired" in (new or {})]
-    return {item: number for number, old, new in amended for item in {*new["retired"]} - {*old.get("retired", ())}}
+    retiring = [amendment for amendment in _logged_amendments(session, study) if "retired" in amendment.after]
+    return {
+        item: amendment.number
+        for amendment in retiring
+        for item in {*amendment.after["retired"]} - {*amendment.before.get("retired", ())}
+    }
 
 
 def _spread_raters(session: Session, study: Study) -> None:
@@ -370,27 +372,34 @@ def check_items(session: Session, study: Study) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Amendment:
-    """One change after launch: when, who (pseudonym), why, which parts, the hash of the design from then on, and the
-    settings that it replaced, where the log has them.
+    """One change after launch: the number of its event, when, who (pseudonym), why, which parts, the hash of the design
+    from then on, and what it replaced by what, where the log has that.
     """
 
+    number: int
     at: datetime
     who: str
     reason: str
     parts: tuple[str, ...]
     design_hash: str
     before: JsonObject
+    after: JsonObject
 
 
 def amendments(session: Session, study: Study) -> list[Amendment]:
     """The study's amendments, oldest first."""
     events.write_pending(session)
-    columns = select(Event.at, Event.actor, EventDetail.old, EventDetail.new)
+    return _logged_amendments(session, study)
+
+
+def _logged_amendments(session: Session, study: Study) -> list[Amendment]:
+    """Without those of this transaction."""
+    columns = select(Event.number, Event.at, Event.actor, EventDetail.old, EventDetail.new)
     query = columns.outerjoin(EventDetail, EventDetail.event_id == Event.id)
     rows = session.execute(
         query.where(Event.study_id == study.id, Event.kind == EventKind.design_amended).order_by(Event.number)
     )
-    return [_amendment(at, who, old or {}, new or {}) for at, who, old, new in rows]
+    return [_amendment(number, at, who, old or {}, new or {}) for number, at, who, old, new in rows]
 
 
 def earlier_pays(session: Session, study: Study) -> list[tuple[datetime, Pay]]:
@@ -399,6 +408,6 @@ def earlier_pays(session: Session, study: Study) -> list[tuple[datetime, Pay]]:
     return [(amendment.at, Pay.model_validate(amendment.before["pay"] or {})) for amendment in amended]
 
 
-def _amendment(at: datetime, who: str, old: JsonObject, new: JsonObject) -> Amendment:
+def _amendment(number: int, at: datetime, who: str, old: JsonObject, new: JsonObject) -> Amendment:
     parts = tuple(name.replace("_", " ") for name in new if name not in SEALS)
-    return Amendment(at, who, new.get("reason", "erased"), parts, new.get("design_hash", ""), old)
+    return Amendment(number, at, who, new.get("reason", "erased"), parts, new.get("design_hash", ""), old, new)
