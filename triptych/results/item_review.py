@@ -18,7 +18,7 @@ from triptych.results import adjudication
 from triptych.results.adjudication import FinalValue
 from triptych.results.disagreement import Disagreement
 from triptych.results.frame.counted import counted_ratings, people_counted
-from triptych.results.frame.highlights import HighlightedCandidate, HighlightedItem, highlights_of_item, main_item
+from triptych.results.frame.highlights import HighlightedItem, highlights_of_item, main_item
 from triptych.results.frame.loading import GIVEN_STATE, select_work
 from triptych.results.frame.model import ABOUT_ITEM, Counted, Frame
 from triptych.rubric.model import Criterion, Rubric, SetAside
@@ -197,11 +197,11 @@ def look(session: Session, study: Study, frame: Frame, item: str, counted: Count
     final = adjudication.final_values(session, study, item).get(item)
     codes = select(System.blind_code).join(Candidate, Candidate.system_id == System.id)
     by_code = sorted(session.scalars(codes.where(Candidate.item_id == row.id)))
-    here = _numbered(by_code, f"{study.seed}|look|{row.id}")
+    here, named = _numbered(by_code, f"{study.seed}|look|{row.id}"), dict(zip(by_code, texts.candidates, strict=True))
     rows = counted_ratings(frame, counted_all(counted))
     rows = rows[rows["item"] == item].sort_values("annotator")
     return Look(
-        texts=_renamed(texts, dict(zip(by_code, texts.candidates, strict=True)), here),
+        texts=replace(texts, candidates=tuple(replace(named[code], system=name) for code, name in here.items())),
         retired=(row.retired_reason or "no reason given") if row.retired else None,
         ratings=_table(frame, rows, here, final),
         explained=tuple(_explained(frame, rows, here)),
@@ -216,11 +216,6 @@ def _numbered(codes: Sequence[int], seed: str) -> dict[int, str]:
     order = list(codes)
     random.Random(seed).shuffle(order)  # noqa: S311 (an order, no secret)
     return {code: f"{RESPONSE} {place}" for place, code in enumerate(order, 1)}
-
-
-def _renamed(texts: HighlightedItem, by_code: dict[int, HighlightedCandidate], here: dict[int, str]) -> HighlightedItem:
-    candidates = tuple(replace(by_code[code], system=name) for code, name in here.items())
-    return replace(texts, candidates=candidates)
 
 
 def questions(frame: Frame, rows: pd.DataFrame, here: dict[int, str]) -> Iterator[FinalQuestion]:
