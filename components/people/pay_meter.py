@@ -24,7 +24,7 @@ def pay_meter(meter: PayMeter, whose: str, changed: bool = False) -> None:
     whose: names the study, as in "this study"; changed: whether the pay for an item was another one earlier.
     """
     pay = meter.pay
-    st.text(f"{rate_of(pay)}, with a median of {meter.seconds:.0f} active seconds per item in {whose}.")
+    st.text(f"{rate_of(pay)}, with a median of {meter.numbers.seconds:.0f} active seconds per item in {whose}.")
     if changed:
         st.text(LAST_RATE)
     with st.container(horizontal=True, gap="medium"):

@@ -22,7 +22,7 @@ def test_pay_per_hour_uses_mean_times_lowest_first():
         ("P-1", 2, 150.0, 12.0),
         ("P-2", 1, 60.0, 30.0),
     ]
-    assert result.seconds == 100.0
+    assert result.numbers.seconds == 100.0
     assert (result.quantiles["Lowest"], result.quantiles["Median"], result.quantiles["Highest"]) == (12.0, 21.0, 30.0)
     assert not result.warning
 

@@ -51,11 +51,6 @@ class PayMeter:
     needed: float | None
 
     @property
-    def seconds(self) -> float:
-        """Median active seconds per item over all annotations."""
-        return self.numbers.seconds
-
-    @property
     def below(self) -> tuple[AnnotatorPay, ...]:
         """The annotators whose pay per hour is below the floor set by the lead."""
         return tuple(annotator for annotator in self.annotators if annotator.below)
