@@ -19,7 +19,6 @@ PLAN_NOTE = (
     "their planned items, so invite everyone first."
 )
 REFUSED = "This plan cannot be saved until the file is corrected:"
-COLUMNS = ["annotator", "item_id", "rank"]
 
 
 def plan_form(study: Study, stored: Sequence[PlanLine]) -> tuple[PlanLine, ...] | None:
@@ -33,7 +32,7 @@ def plan_form(study: Study, stored: Sequence[PlanLine]) -> tuple[PlanLine, ...] 
         state.keep(proposal, state.run_query(plans.propose, study) or ())
         state.renew(uploader)
         st.rerun()
-    name = f"Your own plan ({', '.join(COLUMNS)})"
+    name = f"Your own plan ({plans.EXAMPLE})"
     upload = st.file_uploader(name, list(plans.CONTENTS.endings), key=state.numbered(uploader))
     data = None if upload is None else content_of(upload)
     uploaded = None if upload is None or data is None else state.run_query(plans.read, study, data, upload.name)
@@ -77,7 +76,7 @@ def _news(lines: Sequence[PlanLine], stored: Sequence[PlanLine]) -> str:
 def _table(lines: Sequence[PlanLine], study: Study) -> tuple[PlanLine, ...]:
     """The edited lines; the table's own menu saves them as CSV."""
     st.caption(f"{len(lines):,} lines. Change, add or delete lines in the table; its menu downloads them as CSV.")
-    table = pd.DataFrame([[line.annotator, line.item_id, line.rank] for line in lines], columns=COLUMNS)
+    table = pd.DataFrame([[line.annotator, line.item_id, line.rank] for line in lines], columns=plans.HEADER)
     key = f"plan-{study.slug}-{_hash(lines)}"
     edited = st.data_editor(table, num_rows="dynamic", hide_index=True, height=320, key=key)
     rows = edited.astype(object).where(edited.notna(), None).itertuples(index=False)
