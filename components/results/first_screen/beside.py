@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NoReturn
 
 import streamlit as st
@@ -18,7 +18,6 @@ from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.page import Board
 from triptych.results.study_analysis import analyse
-from triptych.results.warnings import Finding
 from triptych.stats.numbers import counted
 
 ASK_SECONDS = 1.0
@@ -32,11 +31,7 @@ def shown(board: Board, scope: Counted, step: NextStep, source: Source = frame_o
     if len(board.frame.ratings) > LARGE:
         return _last_whole(board, scope, step, source)
     analysis = analyse(board.frame, scope, board.names)
-
-    def findings() -> Sequence[Finding]:
-        return state.read(caveats, board.study, analysis)
-
-    return ShownResults(analysis, findings)
+    return ShownResults(analysis, lambda: state.read(caveats, board.study, analysis))
 
 
 def _last_whole(board: Board, scope: Counted, step: NextStep, source: Source) -> ShownResults:

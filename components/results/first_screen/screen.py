@@ -30,10 +30,6 @@ LOOK = Path(__file__).with_suffix(".css")
 SIDES = [2, 1]
 
 
-def _nothing() -> None:
-    """The default for `note`: draws nothing."""
-
-
 @dataclass(frozen=True)
 class ShownResults:
     """findings: returns what readers should know about the numbers, called after the chart is drawn. note: draws text
@@ -42,7 +38,7 @@ class ShownResults:
 
     analysis: StudyAnalysis
     findings: Callable[[], Sequence[Finding]]
-    note: Callable[[], None] = _nothing
+    note: Callable[[], None] = lambda: None
 
 
 def first_screen(shown: ShownResults, board: Board, tools: DeltaGenerator, step: NextStep) -> None:
