@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from triptych.results.criterion import CriterionResult, chances_of_best, headline
+from triptych.results.criterion import CriterionResult, chances_of_best, headline, spoken_number
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.stats.analysis.collection import CLEAR
 from triptych.stats.analysis.contrasts import Contrast, TestedDifference
@@ -298,7 +298,7 @@ def sized(analysis: StudyAnalysis, contrast: Contrast) -> str:
 
 def _plain(contrast: Contrast, size: float) -> str:
     """A size rounded as in tables, without a unit."""
-    return written(size, "share").removesuffix(" %") if contrast.share else written(size, "number")
+    return spoken_number(size, contrast.share).removesuffix(" %")
 
 
 def _sure(p: float | None) -> str:

@@ -11,11 +11,10 @@ from plotly.subplots import make_subplots
 
 from components.results.charts import MODEBAR, cut, dots, ends_of, plain_label
 from components.shell.words import NONE
-from triptych.results.criterion import CriterionResult, spoken
+from triptych.results.criterion import CriterionResult, spoken, spoken_number
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric import palette
 from triptych.stats.intervals import Interval
-from triptych.stats.numbers import written
 
 ROW, LOW_ROW, TITLE, AXIS = 22, 19, 26, 22  # px
 MANY_ROWS = 14  # from this number on, rows are lower
@@ -159,5 +158,4 @@ def table(analysis: StudyAnalysis, shown: Sequence[CriterionResult], order: Sequ
 def _numbers(interval: object, share: bool) -> list[str]:
     if not isinstance(interval, Interval):
         return [NONE] * 3
-    style = "share" if share else "number"
-    return [NONE if end is None else written(end, style) for end in (interval.mean, interval.low, interval.high)]
+    return [NONE if end is None else spoken_number(end, share) for end in (interval.mean, interval.low, interval.high)]

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from triptych.results.criterion import criterion_ratings
+from triptych.results.criterion import criterion_ratings, spoken_number
 from triptych.results.frame.model import Counted, Frame
-from triptych.stats.numbers import written
 
 
 def means(frame: Frame, counted: Counted, names: Mapping[int, str]) -> pd.DataFrame:
@@ -19,8 +18,7 @@ def means(frame: Frame, counted: Counted, names: Mapping[int, str]) -> pd.DataFr
         has_number = ~np.isnan(ratings.number)
         system = ratings.system[has_number]
         count, total = np.bincount(system), np.bincount(system, ratings.number[has_number])
-        style = "share" if ratings.variable.is_share else "number"
         for code in np.flatnonzero(count).tolist() if ratings.variable.per_response else ():
-            mean = written(total[code] / count[code], style)
+            mean = spoken_number(total[code] / count[code], ratings.variable.is_share)
             rows.append((ratings.variable.title, names.get(code, ""), int(count[code]), mean))
     return pd.DataFrame(rows, columns=["Criterion", "System", "Ratings", "Mean or share"])
