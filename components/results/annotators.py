@@ -12,7 +12,7 @@ from components.results.statistics_row import cells
 from components.results.trust import look_row
 from components.shell.state import form_button, say
 from components.shell.words import NONE, limits, moment, percent, signed
-from triptych.results.quality import Attempt, Line
+from triptych.results.quality import Line
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.verdicts import clear_of_criteria
 from triptych.results.warnings import Finding
@@ -22,6 +22,7 @@ from triptych.stats.analysis.statistics import AGREEMENT
 from triptych.stats.coefficients import AgreementTable
 from triptych.stats.diagnostics import FlaggedRate
 from triptych.stats.undefined import Undefined
+from triptych.storage.models import EntryAttempt
 
 CONFIG = {"Annotator": st.column_config.Column(pinned=True)}
 SHOWN_FIRST = 6
@@ -92,7 +93,7 @@ def _twice(repeated: Repeated | None) -> str:
     return f"{percent(repeated.same.share)} of {repeated.same.n}, {percent(repeated.apart)} apart" if repeated else NONE
 
 
-def _tries(attempts: Sequence[Attempt]) -> str:
+def _tries(attempts: Sequence[EntryAttempt]) -> str:
     if not attempts:
         return NONE
     last = attempts[-1]

@@ -44,22 +44,13 @@ SKIPPED_CHECKS = 2
 
 
 @dataclass(frozen=True)
-class Attempt:
-    """One try at the entry test. passed: None while it is going on."""
-
-    number: int
-    right: int
-    asked: int
-    passed: bool | None
-
-
-@dataclass(frozen=True)
 class Standing:
     """One annotator of a study: results of checks, and whether they were excluded, when and why.
 
     attention, attention_failed: attention checks shown, and how many were not answered as instructed. gold: accuracy on
     gold items. skipped: attention and gold checks that they skipped or ignored, which count as not answered.
-    before_work: active seconds of training and entry test, which pay per item does not cover.
+    attempts: tries at the entry test. before_work: active seconds of training and entry test, which pay per item does
+    not cover.
     """
 
     annotator: str
@@ -67,7 +58,7 @@ class Standing:
     attention_failed: int = 0
     gold: FlaggedRate | Undefined = Undefined("No gold item yet.")
     skipped: int = 0
-    attempts: tuple[Attempt, ...] = ()
+    attempts: tuple[EntryAttempt, ...] = ()
     before_work: float = 0
     excluded_at: datetime | None = None
     excluded_reason: str = ""
@@ -172,16 +163,15 @@ def _is_met(purpose: str, as_agreed: Sequence[bool]) -> bool:
     return sum(as_agreed) >= least * len(as_agreed)
 
 
-def _attempts(session: Session, study: Study) -> dict[int, tuple[Attempt, ...]]:
+def _attempts(session: Session, study: Study) -> dict[int, tuple[EntryAttempt, ...]]:
     statement = (
         select(Membership.person_id, EntryAttempt)
         .join(EntryAttempt, EntryAttempt.membership_id == Membership.id)
         .where(Membership.study_id == study.id)
         .order_by(EntryAttempt.number)
     )
-    attempts: dict[int, tuple[Attempt, ...]] = {}
-    for person, row in session.execute(statement):
-        attempt = Attempt(row.number, row.right, row.asked, row.passed)
+    attempts: dict[int, tuple[EntryAttempt, ...]] = {}
+    for person, attempt in session.execute(statement):
         attempts[person] = (*attempts.get(person, ()), attempt)
     return attempts
 
