@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import ceil
@@ -37,14 +37,6 @@ class PlanLine:
     row: int = 0
 
 
-@dataclass(frozen=True)
-class Component:
-    """Annotators and items that are connected, directly or through shared items."""
-
-    annotators: tuple[str, ...]
-    items: tuple[str, ...]
-
-
 # Connected parts, and a proposal
 
 
@@ -64,19 +56,20 @@ class _Union:
         self.above[self.find(member)] = self.find(other)
 
 
-def connected(plan: Iterable[PlanLine]) -> list[Component]:
-    """The parts of a plan that share no item with each other, the largest first; one part: all can be compared."""
+def connected(lines: Sequence[PlanLine]) -> list[tuple[str, ...]]:
+    """The annotators of each part of a plan that shares no item with the others, the part with most items first.
+
+    One part: all can be compared.
+    """
     union = _Union()
-    lines = list(plan)
     for line in lines:
         union.join(("annotator", line.annotator), ("item", line.item_id))
-    parts_by_root: dict[object, tuple[dict[str, None], dict[str, None]]] = {}
+    annotators, items = defaultdict(set), defaultdict(set)
     for line in lines:
-        annotators, items = parts_by_root.setdefault(union.find(("item", line.item_id)), ({}, {}))
-        annotators[line.annotator] = None
-        items[line.item_id] = None
-    parts = [Component(tuple(sorted(annotators)), tuple(items)) for annotators, items in parts_by_root.values()]
-    return sorted(parts, key=lambda part: (-len(part.items), part.annotators))
+        root = union.find(("item", line.item_id))
+        annotators[root].add(line.annotator)
+        items[root].add(line.item_id)
+    return [part for _, part in sorted((-len(items[root]), tuple(sorted(annotators[root]))) for root in items)]
 
 
 def proposed(raters: Mapping[str, int], annotators: Sequence[str], cap: int | None, seed: str) -> list[PlanLine]:

@@ -222,7 +222,7 @@ def _check_whole(lines: Sequence[PlanLine], roster: _Roster, findings: Findings)
             findings.warning(f"An annotator rates at most {roster.limit} items; more are planned for {_some(over)}.")
     parts = connected(lines)
     if len(parts) > 1:
-        groups = "; ".join(_some(part.annotators) for part in parts[:4])
+        groups = "; ".join(_some(part) for part in parts[:4])
         findings.warning(f"The plan falls into {len(parts)} parts that share no item: {groups}.")
 
 

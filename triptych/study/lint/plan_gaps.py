@@ -21,7 +21,7 @@ def plan_gaps(m: Material) -> Iterator[LintFinding]:
         yield LintFinding("warning", text, advice)
     parts = pairing.connected(m.plan)
     if len(parts) > 1:
-        groups = "; ".join(_some(part.annotators) for part in parts[:4])
+        groups = "; ".join(_some(part) for part in parts[:4])
         text = f"The plan falls into {len(parts)} parts that share no item: {groups}."
         advice = "Give at least one item of each part to an annotator of another part, so that ratings can be compared."
         yield LintFinding("grave", text, advice, blocking=True)
