@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from functools import partial
 
 import pytest
 from helpers.ratings import submit
@@ -13,7 +12,7 @@ from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers
 from helpers.study_pages import button
 
 from components.shell import state
-from triptych.simulate import dry_run, planner, recovery
+from triptych.simulate import planner, recovery
 from triptych.storage import database
 from triptych.storage.models import Role
 from triptych.study import design, lifecycle
@@ -174,7 +173,7 @@ def test_a_pilot_of_equal_answers_offers_presets_and_says_why(visit, make_study)
 
 
 def test_a_dry_run_reports_without_naming_systems(visit, make_study, monkeypatch):
-    monkeypatch.setattr(dry_run, "imagined", partial(recovery.imagined, count=100))
+    monkeypatch.setattr(recovery, "ANSWER_COUNT", 100)
     with database.writing(web_engine()) as session:
         study, lead, _ = make_study(session, items=6)
     app = visit(lead, "dry_run.py", study=study.slug)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -79,7 +78,7 @@ def lab(new_database):
 def imagining_less():
     """What endless annotations would show, from fewer of them."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(dry_run, "imagined", partial(recovery.imagined, count=500))
+        patched.setattr(recovery, "ANSWER_COUNT", 500)
         yield
 
 

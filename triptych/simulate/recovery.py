@@ -72,25 +72,19 @@ class Planted:
         return float(defined.mean()) if len(defined) else float("nan")
 
 
-def imagined(
-    crowd: Crowd,
-    criteria: Sequence[Criterion],
-    items: Sequence[Sequence[int]],
-    rng: Random,
-    count: int = ANSWER_COUNT,
-) -> Planted:
+def imagined(crowd: Crowd, criteria: Sequence[Criterion], items: Sequence[Sequence[int]], rng: Random) -> Planted:
     """Answers of the crowd to an endless series of items, each by a random annotator and in a random order.
 
     items: the systems (blind codes) of each item of the study; one item is drawn for each annotation.
     """
     systems, people = tuple(sorted(crowd.effects)), list(crowd.severity)
     answers = {
-        criterion.key: np.full((count, len(systems)), np.nan)
+        criterion.key: np.full((ANSWER_COUNT, len(systems)), np.nan)
         for criterion in criteria
         if not variable_of(criterion).not_comparable
     }
     columns = {code: column for column, code in enumerate(systems)}
-    for row in range(count):
+    for row in range(ANSWER_COUNT):
         codes = rng.choice(items)
         order = rng.sample(codes, len(codes))
         qualities = crowd.qualities(order, rng)
