@@ -94,7 +94,7 @@ def criterion_ratings(frame: Frame, counted: Counted) -> tuple[StudyRatings, ...
     counts, of = counting(frame, counted), frame.ratings["criterion"]
     code, places = of.cat.codes.to_numpy(), {key: place for place, key in enumerate(of.cat.categories)}
     explained = (frame.ratings["explanation"] != "").to_numpy(dtype=bool)
-    groups = group_codes(frame)
+    groups = np.unique([*group_names(frame).values()], return_inverse=True)[1]  # of each item code
     return tuple(
         _ratings(frame, criterion, groups, np.flatnonzero(counts & (code == places.get(criterion.key, -1))), explained)
         for criterion in frame.rubric.asked(frame.round)
@@ -119,12 +119,6 @@ def _unused(name: str, used: Collection[str]) -> str:
     while name in used:
         name = f"item {name}"
     return name
-
-
-def group_codes(frame: Frame) -> np.ndarray:
-    """(items,) code of the group of each item code."""
-    codes: np.ndarray = np.unique([*group_names(frame).values()], return_inverse=True)[1]
-    return codes
 
 
 def _ratings(
