@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 from helpers.ratings import BEST_RUBRIC, assigned, first_work, resubmit, set_aside, submit
@@ -18,7 +18,7 @@ from triptych.results import adjudication
 from triptych.results.frame.csv_rows import export_ratings
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
-from triptych.storage import events
+from triptych.storage import events, rows
 from triptych.storage.database import reading, writing
 from triptych.storage.models import (
     Assignment,
@@ -89,6 +89,36 @@ def test_a_final_value_waits_for_a_change_under_way(postgres_engine, make_study)
     with reading(postgres_engine) as session:
         kinds = list(session.scalars(select(Event.kind).order_by(Event.number)))
     assert kinds[-1] == "final value recorded"
+
+
+def test_the_log_holds_although_both_act_at_once(postgres_engine, make_study, monkeypatch):
+    """An exclusion had read its annotator's rows, and was logged after a decision that handed one of them over."""
+    with writing(postgres_engine) as session:
+        study, lead, (_, anna) = make_study(session, items=1)
+        adjudication.ask(session, study, "item-1", anna.pseudonym, lead)
+    read_rows, decided = rows.read, list[Future[None]]()
+    waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+
+    def decide_too() -> None:
+        with writing(postgres_engine) as session:
+            decide(session, session.get_one(Study, study.id), lead, "item-1", {(1, "fluency"): 3})
+
+    def decide_after_reading(*asked):
+        its_rows = read_rows(*asked)
+        if not decided:
+            decided.append(pool.submit(decide_too))
+            with reading(postgres_engine) as session:
+                while not decided[0].done() and not session.scalar(waiting):
+                    pass
+        return its_rows
+
+    monkeypatch.setattr(rows, "read", decide_after_reading)
+    with ThreadPoolExecutor(1) as pool, writing(postgres_engine) as session:
+        exclusions.exclude(session, session.get_one(Study, study.id), anna.pseudonym, "too fast", lead.pseudonym)
+    decided[0].result()
+
+    with reading(postgres_engine) as session:
+        assert verify.verify(session, study).differences == ()
 
 
 def test_a_final_value_changes_no_number(rated):

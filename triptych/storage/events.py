@@ -2,7 +2,7 @@
 
 The events of a transaction are chained and written together just before its commit. Appending locks the study's row, so
 numbers are in the order of commits, a reader that has seen number n never misses a smaller one, and writers wait for
-each other only at the end of their transactions.
+each other only at the end of their transactions. Rows that an event carries are read under this lock.
 """
 
 from __future__ import annotations
@@ -253,6 +253,9 @@ def write_pending(session: Session) -> None:
     """
     for study_id, recorded in sorted(session.info.pop(PENDING, {}).items()):
         session.flush()
+        if any(event.row["kind"] in CARRIED for event in recorded):
+            # what others log before this is in the rows that it carries: they may have handed over an assignment
+            session.connection().execute(_head_query(), {"study": study_id})
         _append(session, study_id, recorded, _rows_of(session, study_id, recorded))
 
 
@@ -281,7 +284,7 @@ def _read(session: Session, study_id: int, event: _Recorded, tables: Sequence[Ta
 
 
 def _append(session: Session, study_id: int, recorded: Sequence[_Recorded], carried: Sequence[str | None]) -> None:
-    # salts and digests first: the study's row is locked from here to the commit, and every other writer waits for it
+    # salts and digests first: the study's row is locked to the commit, at the latest from here, and other writers wait
     salts = [secrets.token_hex(16) for _ in recorded]
     digests = [
         digest(salt, event.old, event.new, texts) for salt, event, texts in zip(salts, recorded, carried, strict=True)
