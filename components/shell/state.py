@@ -201,7 +201,12 @@ def choose_language(who: Who | None, code: str) -> None:
 
 
 def run_again_by_itself() -> None:
-    """Run the whole page again because of new data."""
+    """Run the whole page again because of new data, in a fragment that polls.
+
+    Does nothing while too many pages run at the visitor's address: this counts there, like a message that runs a page.
+    """
+    if budgets.spending("address_messages").take(budgets.key_of_accounts(_address())):
+        return
     will_run_by_itself()
     st.rerun(scope="app")
 

@@ -34,6 +34,7 @@ from triptych.web import budgets, gate
 from triptych.web.gate import Gate
 from triptych.web.session import COOKIE, cookie_value, login_secret
 
+STOP = b"\x38\x01"  # a message of Streamlit, in protobuf's encoding
 SMALL = (
     "handshakes=5/0.01 sign_ins=4/0.01 anonymous_sockets=3 requests=5/0.01 body_bytes=1000000/1 personal_data=3/0.01"
 )
@@ -159,7 +160,7 @@ def test_messages_of_all_logins_of_a_person_count_together(sqlite_engine, make_s
         secrets = [logins.use_ticket(session, logins.issue_sign_in_ticket(session, person)) for _ in range(2)]
     counted: list[str] = []
 
-    def queue(_: budgets.Spending, key: str) -> float:
+    def queue(_: budgets.Spending, key: str, amount: float = 1) -> float:
         counted.append(key)
         return 0.0
 
@@ -266,10 +267,14 @@ def test_forwarded_addresses_of_a_stranger_open_no_new_budgets(tmp_path, forked)
     assert answers[-1].status == 429
 
 
-@pytest.mark.parametrize(("is_lead", "handed_on"), [(False, 2), (True, 40)])
-def test_accounts_at_an_address_hand_on_few_messages(monkeypatch, is_lead, handed_on):
+@pytest.mark.parametrize(
+    ("is_lead", "content", "handed_on"),
+    [(False, STOP, 2), (False, b"\x5a\x03\x2a\x01f", 10), (False, b"\x5a\x05\x2a\x01f\x2a\x00", 2), (True, STOP, 40)],
+)
+def test_accounts_at_an_address_hand_on_few_messages(monkeypatch, is_lead, content, handed_on):
     """Ten accounts of a stranger in an open study, with forty tabs each, kept everybody waiting for 20 s: the event
-    loop started a thread for each message while all of them used the processor and the database.
+    loop started a thread for each message while all of them used the processor and the database. A message that runs a
+    fragment counts a fifth.
     """
     spendings = {name: budgets.Spending(budgets.Budget(2, 0.001)) for name in budgets.USUAL}
     spendings["handshakes"] = budgets.Spending(budgets.Budget(1000, 1000))
@@ -285,7 +290,7 @@ def test_accounts_at_an_address_hand_on_few_messages(monkeypatch, is_lead, hande
         served.append(scope["client"][0])
 
     async def message(*_: Any) -> Any:
-        return {"type": "websocket.receive", "bytes": b"\x38\x01"}
+        return {"type": "websocket.receive", "bytes": content}
 
     async def visits() -> None:
         entrance = Gate(page)
@@ -308,6 +313,23 @@ def test_accounts_at_an_address_hand_on_few_messages(monkeypatch, is_lead, hande
 
     assert served.count("192.0.2.1") == handed_on
     assert served.count("198.51.100.1") == 1
+
+
+def test_pages_run_again_by_themselves_as_their_address_may(monkeypatch):
+    """At a hundred pages a second, twenty accounts with forty tabs each kept everybody waiting for half a minute."""
+    addresses, runs = iter(["192.0.2.1", "192.0.2.1", "198.51.100.1"]), []
+    here = budgets.Spending(budgets.Budget(1, 0.001))
+    monkeypatch.setattr(budgets, "spending", {"address_messages": here}.__getitem__)
+    monkeypatch.setattr(state, "_address", lambda: next(addresses))
+    monkeypatch.setattr(state, "will_run_by_itself", lambda: None)
+    monkeypatch.setattr(state.st, "rerun", lambda scope: runs.append(scope))
+
+    counts = []
+    for _ in range(3):
+        state.run_again_by_itself()
+        counts.append(len(runs))
+
+    assert counts == [1, 1, 2]  # another tab at the first address has to wait
 
 
 @contextmanager

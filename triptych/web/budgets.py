@@ -52,7 +52,7 @@ USUAL = {
     "account_sockets": Budget(100, 0),
     "address_sockets": Budget(2000, 0),
     "account_messages": Budget(20, 20),
-    "address_messages": Budget(20, 100),
+    "address_messages": Budget(20, 20),
     "account_runs": Budget(3, 0),
     "address_runs": Budget(2, 0),
     "requests": Budget(300, 30),
@@ -81,9 +81,9 @@ class Spending:
         """
         return self._take(key, amount, overdraw=False)
 
-    def queue(self, key: str) -> float:
-        """Take 1 in any case, and return the seconds to wait for it."""
-        return self._take(key, 1, overdraw=True)
+    def queue(self, key: str, amount: float = 1) -> float:
+        """Take the amount in any case, and return the seconds to wait for it."""
+        return self._take(key, amount, overdraw=True)
 
     def _take(self, key: str, amount: float, overdraw: bool) -> float:
         budget, now = self.budget, self.clock()
@@ -128,6 +128,11 @@ def spending(name: str) -> Spending:
 
 def key_of_person(person_id: int) -> str:
     return f"person {person_id}"
+
+
+def key_of_accounts(address: str) -> str:
+    """The key of annotators and viewers at an address: in an open study, they may all be one stranger's."""
+    return f"accounts at {key_of(None, address)}"
 
 
 def key_of(login: str | None, address: str) -> str:

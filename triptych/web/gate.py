@@ -50,6 +50,7 @@ LOGIN = b"x-triptych-login"  # identifies the owner of a session to Streamlit, s
 HELD_SECONDS = 60.0
 SOCKET_SECONDS = 60.0  # time before an address with too many open sockets may try again
 GONE_SECONDS = 2.0
+Pace = Callable[[bytes], Awaitable[None]]  # a wait for a budget, before a message of this content
 log = logging.getLogger("triptych.web")
 
 
@@ -279,27 +280,28 @@ class Gate:
         if is_lead and (long_ones := (scope.get("extensions") or {}).get(messages.LONG)):
             long_ones["take"]()
         if login and person:
-            pace = [partial(_wait_for, budgets.spending("account_messages"), person)]
+            pace: list[Pace] = [partial(_wait_for, budgets.spending("account_messages"), person)]
             others: AbstractContextManager[None] = nullcontext()
             if not is_lead:  # in an open study, all accounts at an address may be one stranger's
-                accounts_key = f"accounts at {address}"
-                pace.append(partial(self._wait_in_turn, person, budgets.spending("address_messages"), accounts_key))
+                accounts_key = budgets.key_of_accounts(_address(scope))
+                here = partial(self._wait_in_turn, person, budgets.spending("address_messages"), accounts_key)
+                pace.append(lambda content: here(messages.share_of(content)))
                 others = self._one_more("address_sockets", accounts_key)
             with others, self._one_more("account_sockets", person), self.texts.counted(receive, person) as receive:
                 return await self.of_logins.serve(self.app, login, scope, OpenSocket(_paced(receive, pace), send))
         own = Spending(budgets.all_budgets()["anonymous_socket_messages"])
         pace = [partial(_wait_for, own, ""), partial(_wait_for, budgets.spending("anonymous_messages"), key)]
-        pace += [partial(self._wait_in_turn, key, budgets.spending("all_anonymous_messages"), "")]
+        pace.append(lambda _: self._wait_in_turn(key, budgets.spending("all_anonymous_messages"), "", 1))
         with self._one_more("anonymous_sockets", key):
             socket = OpenSocket(_paced(receive, pace), send)
             return await self.app(scope, socket.receive, socket.send)
 
-    async def _wait_in_turn(self, key: str, spending: Spending, shared: str) -> None:
+    async def _wait_in_turn(self, key: str, spending: Spending, shared: str, amount: float) -> None:
         """Wait for a budget that all addresses, or all accounts at an address, share, with one message of each at a
         time: others wait for a message of each, not for all messages of a few.
         """
         async with self.turns.setdefault(key, asyncio.Lock()):
-            await _wait_for(spending, shared)
+            await asyncio.sleep(spending.queue(shared, amount))
 
     @contextmanager
     def _one_more(self, budget: str, key: str) -> Iterator[None]:
@@ -329,11 +331,11 @@ def _of_login(scope: Scope, login: str | None) -> Scope:
     return {**scope, "headers": [*headers, (LOGIN, passcodes.secret_hash(login).encode() if login else b"")]}
 
 
-async def _wait_for(spending: Spending, key: str) -> None:
+async def _wait_for(spending: Spending, key: str, _: bytes) -> None:
     await asyncio.sleep(spending.queue(key))
 
 
-def _paced(receive: Receive, pace: Sequence[Callable[[], Awaitable[None]]]) -> Receive:
+def _paced(receive: Receive, pace: Sequence[Pace]) -> Receive:
     """`receive`, delaying messages until every budget in `pace` allows them."""
 
     async def receive_in_time() -> Message:
@@ -341,7 +343,7 @@ def _paced(receive: Receive, pace: Sequence[Callable[[], Awaitable[None]]]) -> R
         if message["type"] == "websocket.receive":
             # shared budgets last, so that messages delayed by their own budget do not arrive in one burst
             for wait in pace:
-                await wait()
+                await wait(message.get("bytes") or b"")
         return message
 
     return receive_in_time

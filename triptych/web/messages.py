@@ -23,7 +23,8 @@ MOST_TEXT = 32 * 2**20  # bytes of such values in the pages of a person; they ta
 KEPT_SECONDS = 180.0  # in which Streamlit may still have a page that was closed
 STOP, RERUN, FILES, HEARTBEAT = 7, 11, 16, 17  # field numbers of the kinds that our pages send
 KINDS = {STOP: 0, RERUN: 2, FILES: 2, HEARTBEAT: 0}  # and protobuf's wire type of each
-WIDGETS = 2  # a field of RERUN
+WIDGETS, PART = 2, 5  # fields of RERUN
+PART_COUNTS = 0.2  # what a message counts that runs a part of a page only, such as one that polls
 IDS = (b"$$ID", b"$$STREAMLIT_INTERNAL_KEY")  # prefixes of widget ids
 UNREADABLE_CODE, TOO_BIG_CODE, LATER_CODE = 1002, 1009, 1013  # close codes
 
@@ -102,6 +103,13 @@ def _long_texts(content: bytes) -> dict[bytes, int]:
     states = [part for number, part in _fields(body, MOST_ENTRIES) if (kind, number) == (RERUN, WIDGETS)]
     widgets = [widget for state in states for _, widget in _fields(state, MOST_ENTRIES) if len(widget) > LONG_TEXT]
     return {dict(_fields(widget, 2))[1]: len(widget) for widget in widgets}
+
+
+def share_of(content: bytes) -> float:
+    """What a message that has been judged counts, compared with one that runs a whole page."""
+    [(kind, body)] = _fields(content, 1)
+    # of a field that is there twice, the last one counts
+    return PART_COUNTS if kind == RERUN and dict(_fields(body, MOST_ENTRIES)).get(PART) else 1
 
 
 def kind_of(content: bytes) -> int:
