@@ -11,7 +11,7 @@ import pytest
 from helpers.annotations import OTHER_PEN, PEN, submission
 from helpers.ratings import assigned
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join
-from sqlalchemy import func, select, text
+from sqlalchemy import func, select, text, update
 
 from triptych.annotate import comments, drafts, onboarding
 from triptych.annotate.annotations import MOST_VERSIONS, SetAsideMessage, SubmitMessage, read_message, submit
@@ -25,7 +25,7 @@ from triptych.privacy import personal_data, withdrawal
 from triptych.rubric.answers import parse_answers
 from triptych.scripting.connection import HomeConnection
 from triptych.storage.database import writing
-from triptych.storage.models import Assignment, Highlight, Item, Person, Role, Study, StudyState
+from triptych.storage.models import Assignment, Highlight, Item, Membership, Person, Role, Study, StudyState
 from triptych.study import design, lifecycle
 from triptych.study.design import Parts
 from triptych.study.settings import Checks, settings_of
@@ -71,6 +71,31 @@ def test_an_item_is_not_answered_again_for_ever(sqlite_engine, make_study):
         with pytest.raises(StudyNotOpen, match="changed too often"):
             submit(session, who, submission(work, "one more answer", version=MOST_VERSIONS + 1))
         assert study.event_number == before
+
+
+@pytest.mark.parametrize("ended", [{Study: {"state": StudyState.closed}}, {Membership: {"turned_away_as": "consent"}}])
+def test_no_draft_under_way_is_stored_after_closing_or_leaving(postgres_engine, make_study, monkeypatch, ended):
+    """On SQLite both wait for the draft."""
+    with writing(postgres_engine) as session:
+        study, _, (who, _) = make_study(session)
+        work = assigned(session, study, who)
+    values = drafts._values
+
+    def end_before(*of):
+        with writing(postgres_engine) as session:
+            for table, new in ended.items():
+                session.execute(update(table).values(new))
+        return values(*of)
+
+    monkeypatch.setattr(drafts, "_values", end_before)
+    message = {"assignment": work.token, "version": work.version, "pen": PEN, "base": 0, "seq": 1}
+    with writing(postgres_engine) as session:
+        answer = drafts.save_draft(session, who, DraftMessage(**message, draft=full_answers()))
+
+    assert isinstance(answer, drafts.Refusal)
+    assert answer.reason == "closed"
+    with writing(postgres_engine) as session:
+        assert session.scalars(select(Assignment)).one().draft is None
 
 
 def test_no_draft_is_stored_after_a_withdrawal(engine, make_study):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
+from typing import NamedTuple
 
 from pydantic import Field
 from sqlalchemy import (
@@ -63,6 +64,17 @@ class Refusal:
     draft_seq: int = 0
 
 
+class _Drafted(NamedTuple):
+    """An assignment of which a draft comes in. candidates: their number; has_left: whether its annotator has."""
+
+    study: Study
+    assignment_id: int
+    version: int
+    reserved_at: datetime
+    candidates: int
+    has_left: bool
+
+
 @dataclass(frozen=True, slots=True)
 class _DraftRules:
     """What the drafts of an assignment are checked against; `reserved_at` changes when it is assigned again."""
@@ -112,28 +124,42 @@ def save_draft(session: Session, who: Who, message: DraftMessage) -> int | Refus
     Another tab may take the pen if no draft was stored since it loaded the item (`base`), or on request (`take`).
     Returns the stored sequence number, or why the draft was refused. Raises NotFound, InvalidAnnotation.
     """
-    row = session.execute(_drafted(), {"token": message.assignment, "person": who.person_id}).first()
-    if row is None:
-        raise NotFound(_(assignments.NOT_YOURS))
-    study, assignment_id, version, reserved_at, candidates, has_left = row
-    if version != message.version:
-        return Refusal("submitted", _(ALREADY_SUBMITTED))
-    if has_left:
-        return Refusal("closed", _(HAS_LEFT))
-    if study.state == StudyState.closed:
-        return Refusal("closed", _("This study is closed; nothing more can be stored."))
-    rubric = lifecycle.design_of(session, study).rubric
-    expected = _DraftRules(assignment_id, rubric, study.round, candidates, reserved_at, reservation_life(study))
+    drafted = _read(session, who, message)
+    if refusal := _refusal(drafted, message):
+        return refusal
+    study = drafted.study
+    rubric, life = lifecycle.design_of(session, study).rubric, reservation_life(study)
+    expected = _DraftRules(drafted.assignment_id, rubric, study.round, drafted.candidates, drafted.reserved_at, life)
     if session.connection().execute(_draft_update(), _values(expected, message)).rowcount == 1:
         _remember(message.assignment, expected)
         return message.seq
-    # another tab may have written since the assignment was read
+    # since the assignment was read, the study may have been closed, or another tab may have written
+    if refusal := _refusal(_read(session, who, message), message):
+        return refusal
     stored = assignments.by_token(session, study, who, message.assignment)
-    if stored.version != message.version:
-        return Refusal("submitted", _(ALREADY_SUBMITTED))
     if stored.pen == message.pen:
         return stored.draft_seq
     return Refusal("open_elsewhere", _(OPEN_ELSEWHERE), stored.draft, stored.draft_seq)
+
+
+def _read(session: Session, who: Who, message: DraftMessage) -> _Drafted:
+    """Raises NotFound."""
+    asked = {"token": message.assignment, "person": who.person_id}
+    row = session.execute(_drafted(), asked, execution_options={"populate_existing": True}).first()
+    if row is None:
+        raise NotFound(_(assignments.NOT_YOURS))
+    return _Drafted(*row)
+
+
+def _refusal(drafted: _Drafted, message: DraftMessage) -> Refusal | None:
+    """Why no draft of the assignment is stored any more, whichever tab it comes from."""
+    if drafted.version != message.version:
+        return Refusal("submitted", _(ALREADY_SUBMITTED))
+    if drafted.has_left:
+        return Refusal("closed", _(HAS_LEFT))
+    if drafted.study.state == StudyState.closed:
+        return Refusal("closed", _("This study is closed; nothing more can be stored."))
+    return None
 
 
 def _values(expected: _DraftRules, message: DraftMessage) -> dict[str, object]:
@@ -172,9 +198,11 @@ def _draft_update() -> Update:
     may_take_pen = (Assignment.draft_seq == bindparam("base")) | bindparam("take", type_=Boolean)
     # the time of a submitted annotation does not change with drafts; an edit counts when it is submitted
     is_first = Assignment.submitted_at.is_(None)
+    is_open = exists().where(Study.id == Assignment.study_id, Study.state != StudyState.closed)
     return (
         update(Assignment.__table__)
         .where(Assignment.id == bindparam("assignment"), Assignment.version == bindparam("of_version"))
+        .where(is_open, ~exists().where(_of_one_who_left()))
         .where(Assignment.draft_seq < bindparam("seq"), has_pen | may_take_pen)
         .values(
             draft=bindparam("new_draft"),
@@ -188,10 +216,8 @@ def _draft_update() -> Update:
 
 @cache
 def _next_draft_update() -> Update:
-    is_open = exists().where(Study.id == Assignment.study_id, Study.state != StudyState.closed)
     of_login = Assignment.person_id == logins.signed_in_person().scalar_subquery()
-    has_left = exists().where(_of_one_who_left())
-    return _draft_update().where(Assignment.reserved_at == bindparam("given_out"), of_login, is_open, ~has_left)
+    return _draft_update().where(Assignment.reserved_at == bindparam("given_out"), of_login)
 
 
 def _of_one_who_left() -> ColumnElement[bool]:
