@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from triptych.errors import ImportRefused
+from triptych.formats import xlsx_guard
 from triptych.formats.xlsx_guard import guarded, survey
 
 OFFICE = "http://schemas.openxmlformats.org"
@@ -95,3 +96,33 @@ def test_cells_of_a_plain_workbook_are_counted():
     (sheet,) = survey(guarded(book(s=rows(f'<row r="2">{CELL}<c r="C2"/></row><row/>'))))
 
     assert (sheet.name, sheet.area) == ("S", 6)
+
+
+@pytest.mark.parametrize("place", ["s", "xl/styles.xml", STRINGS])
+def test_a_tag_of_very_many_attributes_is_refused_unread(place):
+    """Two million of them took a minute, or kept all other threads waiting for eight seconds."""
+    attributes = " ".join(f'a{n}=""' for n in range(200_000))
+    with pytest.raises(ImportRefused, match="a megabyte"):
+        guarded(book(**{"s": rows(CELL), place: f"<x {attributes}/>"}))
+
+
+def test_a_long_comment_in_a_sheet_is_read_in_few_parts(monkeypatch):
+    """With each part the parser reads it again from its beginning; 20 MB took 21 seconds, 60 MB minutes."""
+    parts: list[int] = []
+
+    class Counted(xlsx_guard.SheetFile):
+        def read(self, size: int | None = -1, /) -> bytes:
+            part = super().read(size)
+            parts.append(len(part))
+            return part
+
+    monkeypatch.setattr(xlsx_guard, "SheetFile", Counted)
+    survey(guarded(book(s=f"<!--{'<x' * 1_500_000}-->{rows(CELL)}")))
+
+    assert len(parts) < 10
+
+
+def test_elements_of_one_tag_count_like_those_of_two(monkeypatch):
+    monkeypatch.setattr(xlsx_guard, "MAX_TAGS", 1_000)
+    with pytest.raises(ImportRefused, match="millions of XML elements"):
+        guarded(book(s=rows("<x/>" * 600)))

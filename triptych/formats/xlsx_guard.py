@@ -5,7 +5,8 @@ that makes a reader allocate the whole sheet. So every member is inflated here w
 examined. Readers get only the checked content, in a new zip (two programs may read one zip differently).
 Where the reader of the cells may read something else than is examined here, the workbook is refused: it allocates what
 it reads, and ends the whole program if there is not enough memory.
-Limits: 200 members, 64 MiB inflated, 100 : 1 where that is more than 8 MiB, 100,000 cells and merges.
+Limits: 200 members, 64 MiB inflated, 100 : 1 where that is more than 8 MiB, 100,000 cells and merges, a megabyte from
+one XML tag to the next.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ ROW = re.compile("[1-9][0-9]{0,6}")
 PLACE = re.compile(f"[A-Za-z]{{1,3}}{ROW.pattern}")
 PERCENT_FORMATS: set[str | None] = {"9", "10"}  # numbers of the formats 0% and 0.00%, which no file spells out
 QUOTED = re.compile(r'"[^"]*"|\\.')  # characters of a number format that are shown as they are
+# while the XML parser reads a tag with its attributes, all other threads wait
+LONG_TAG = re.compile(rb"<[^<]{1000000}")
+READ_AT_ONCE = 2**20  # bytes of a sheet: the XML parser reads a tag or comment again from its beginning with each part
 CELLS = b"sheetData"  # without this word nothing in a member is read as cells
 WITH_MARKUP = re.compile(rb"<(?:\w+:)?v\b[^<>]*>[^<]*(?:&|<(?!/))")  # a value that two programs may read differently
 NO_TABLE = ": that is not a table of items. Save the sheet as CSV UTF-8 instead."
@@ -75,6 +79,13 @@ class SheetSurvey:
     percentages: set[tuple[int, int]] = field(default_factory=set)
 
 
+class SheetFile(io.BytesIO):
+    """A sheet's XML for `iterparse`, which would read 16 KiB at a time."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        return super().read(READ_AT_ONCE)
+
+
 def guarded(data: bytes) -> Members:
     """Inflate a workbook within the limits.
 
@@ -94,8 +105,11 @@ def guarded(data: bytes) -> Members:
         if content.startswith(b"PK\x03\x04"):
             raise ImportRefused(f"The workbook contains another zip archive ('{name}'). Save the table alone.")
     parts = Members({name: content for name, content in members.items() if name.endswith((".xml", ".rels"))})
-    if sum(content.count(b"<") for content in parts.values()) > MAX_TAGS:
+    # an element counts twice, as it takes the same time with one tag as with two
+    if sum(content.count(b"<") + content.count(b"/>") for content in parts.values()) > MAX_TAGS:
         raise ImportRefused("The workbook has millions of XML elements. Save the sheet as CSV UTF-8 instead.")
+    if any(map(LONG_TAG.search, parts.values())):
+        raise ImportRefused("The workbook has an XML tag or a text of a megabyte. Save the sheet as CSV UTF-8 instead.")
     return parts
 
 
@@ -186,7 +200,7 @@ def _look_through(
     """
     is_plain = not WITH_MARKUP.search(content)
     row = column = last_row = last_column = 0
-    for event, element in iterparse(io.BytesIO(content), ("start", "end"), forbid_dtd=True):
+    for event, element in iterparse(SheetFile(content), ("start", "end"), forbid_dtd=True):
         name = element.tag.rpartition("}")[2]
         if event == "start" and name == "row":
             row, column = _row(element.get("r"), row + 1), 0
