@@ -6,13 +6,14 @@ A file's maker can write a log that proves any rows, so `verify` does not refuse
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import datetime
 from functools import cache
 from math import isfinite
 from types import UnionType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Never
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from sqlalchemy import JSON, Column, String, and_, func, or_, select, type_coerce
@@ -56,6 +57,8 @@ from triptych.study.heds_answers import LONGEST
 from triptych.study.heds_questions import BY_NUMBER
 from triptych.study.settings import Consent, EntryRules, Pay, Sharing, settings_of
 
+# what reports and exports print as it is
+HASH, LANGUAGE = re.compile("[0-9a-f]{64}"), re.compile("[A-Za-z0-9_-]{2,8}")
 LARGEST_INTEGER = 2**31 - 1  # that a column of PostgreSQL stores
 MAX_LEVELS = 100  # of lists and objects in JSON; pages and exports take several calls for each, and fail at some number
 MAX_ARRIVALS, LONGEST_ARRIVALS = 20, 2**20  # times, and characters with all renamed people
@@ -117,7 +120,7 @@ def checked(column: Column[object], value: Any) -> Any:
     if value is None:
         return value
     if isinstance(column.type, JSON):
-        _refuse_deep(json.loads(value, parse_constant=_refused))
+        _refuse_deep(json.loads(value, parse_constant=_refused, parse_float=_finite))
     elif not isinstance(value, _type_of(column)) or _is_extreme(value):
         raise ValueError(f"{value!r:.40} as {column.table.name}.{column.name}")
     return value
@@ -144,8 +147,13 @@ def _is_extreme(value: object) -> bool:
     return isinstance(value, int) and abs(value) > LARGEST_INTEGER
 
 
-def _refused(constant: str) -> None:
+def _refused(constant: str) -> Never:
     raise ValueError(f"{constant} in JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if isfinite(number) else _refused(text)
 
 
 @cache
@@ -261,6 +269,12 @@ def _refuse_odd_work(session: Session, study: Study) -> None:
     reasons = select(Explanation.reasons).join(Rating, Rating.id == Explanation.rating_id)
     of_rating = Assignment.id == Rating.assignment_id
     REASONS.validate_python(session.scalars(reasons.join(Assignment, of_rating).where(of_study)).all())
+    designs = {study.design_hash, *session.scalars(select(Assignment.design_hash).where(of_study).distinct())}
+    used = {*session.scalars(select(Assignment.language).where(of_study).distinct())}
+    for form, column, values in ((HASH, "design_hash", designs), (LANGUAGE, "language", used)):
+        for value in values - {None}:
+            if not form.fullmatch(value):
+                raise ValueError(f"{value!r:.40} as assignment.{column}")
     _refuse_odd_positions(session, study)
     _refuse_odd_ratings(session, study)
     drafts = select(Assignment.draft).where(of_study, Assignment.draft.is_not(None))
