@@ -194,8 +194,21 @@ def test_a_text_with_several_hashes_proves_nothing(studied, tmp_path):
     _, study = studied
     notes = tmp_path / "notes.txt"
     notes.write_text(f"{study.event_hash}\n{1:064x}")
-    with pytest.raises(NotFound, match="contains 2 hashes and does not state which is a last event"):
+    with pytest.raises(NotFound, match="names 2 events that may be the last one"):
         earlier_head.read(str(notes))
 
     notes.write_text(f"{study.event_hash}\n{study.event_hash}")
     assert [head.hash for head in earlier_head.read(str(notes))] == [study.event_hash]
+
+
+def test_a_last_event_in_somebodys_words_accuses_nobody(studied, tmp_path):
+    """An id of an imported item stood in a report's page like a last event, and the log counted as rewritten."""
+    _, study = studied
+    page = tmp_path / "report.html"
+    seals = [f"study {study.slug}, last event {number} {shown}" for number, shown in ((5, "a" * 64), (9, "b" * 64))]
+    page.write_text("\n".join(seals))
+    with pytest.raises(NotFound, match="names 2 events that may be the last one"):
+        earlier_head.read(str(page))
+
+    page.write_text(f"{seals[0]}\n{seals[0]}\n{'c' * 64}")
+    assert earlier_head.read(str(page)) == [earlier_head.EarlierHead(5, "a" * 64, study.slug)]

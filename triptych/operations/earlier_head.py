@@ -94,12 +94,11 @@ def _in_file(path: Path) -> Iterator[EarlierHead]:
         with path.open(encoding="utf-8") as file:
             text = file.read(sealed.LARGEST_BYTES)
         seals = dict.fromkeys(SEAL.findall(text))
-        yield from (EarlierHead(int(number), hashed, slug) for slug, number, hashed in seals)
         hashes = set(HASH.findall(text))
-        if len(hashes) > 1 and not seals:
-            raise NotFound(
-                f"{path} contains {len(hashes)} hashes and does not state which is a last event. Pass the hash itself."
-            )
+        if len(seals or hashes) > 1:  # of several seals, somebody wrote one into a name or text that is printed here
+            count = len(seals or hashes)
+            raise NotFound(f"{path} names {count} events that may be the last one. Pass the hash of the right one.")
+        yield from (EarlierHead(int(number), hashed, slug) for slug, number, hashed in seals)
         if not seals:
             yield from (EarlierHead(None, hashed) for hashed in hashes)
 
