@@ -358,6 +358,28 @@ def test_verify_names_a_table_whose_definition_changes_rows(sqlite_engine, study
 
 
 @pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("'judge'", "'gold'"),
+        ("person (id) ON DELETE CASCADE, ", "assignment (id), "),
+    ],
+    ids=["an answer that is refused", "a person who cannot be deleted"],
+)
+def test_verify_names_parts_of_a_table_that_changed_places(sqlite_engine, study, one, other):
+    """No gold item could be handed out, and nothing else seemed to have changed."""
+    exchanged = "replace(replace(replace(sql, :one, '@'), :other, :one), '@', :other)"
+    with sqlite_engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA writable_schema = 1")
+        edit = text(f"UPDATE sqlite_master SET sql = {exchanged} WHERE name = 'assignment'")
+        connection.execute(edit, {"one": one, "other": other})
+        lines = foreign_parts.in_database(connection)
+        connection.rollback()
+
+    assert lines == ["The database has the table 'assignment' in a form which this program never creates."]
+    assert differences(sqlite_engine, study) == ""
+
+
+@pytest.mark.parametrize(
     ("name", "rest"), [("once", "WHERE number = 5"), ("ux_rating_about_item", "WHERE position IS NULL")]
 )
 def test_verify_names_an_index_that_refuses_rows(sqlite_engine, study, name, rest):

@@ -146,8 +146,9 @@ def _plain(part: str) -> str:
 
 
 _SCHEMA = "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name"
-_FRAGMENT_ENDS = re.compile("[(),]")
+_CLAUSE_ENDS = re.compile("[(),]")
 _BLANKS = re.compile("[ \t\n\f\r]+")  # as SQLite reads them: to it, a no-break space is a letter of a name or type
+_BLANKS_AT_BRACKETS = re.compile(" ?([(),]) ?")
 LONGEST_STATEMENT = 10_000  # characters that define a table
 
 
@@ -215,13 +216,24 @@ def _fragments_after(make: Callable[[Engine], None]) -> _Fragments:
 def _fragments(schema: Iterable[Any]) -> _Fragments:
     """How often each (type, name, part) is in what a database defines; the order depends on the migrations.
 
-    Parts are the pieces of the SQL definition between brackets and commas.
+    Parts are the columns and constraints of the SQL definition, and what stands before and after them.
     """
     return Counter(
-        (kind, name, _BLANKS.sub(" ", fragment).strip(" "))
+        (kind, name, _BLANKS_AT_BRACKETS.sub(r"\1", _BLANKS.sub(" ", clause)).strip(" "))
         for kind, name, sql in schema
-        for fragment in _FRAGMENT_ENDS.split(sql)
+        for clause in _clauses(sql)
     )
+
+
+def _clauses(sql: str) -> Iterator[str]:
+    """The pieces between the outermost brackets and the commas there."""
+    depth = start = 0
+    for end in _CLAUSE_ENDS.finditer(sql):
+        before, depth = depth, depth + {"(": 1, ")": -1}.get(end[0], 0)
+        if min(before, depth) == 0 or (end[0] == "," and depth == 1):
+            yield sql[start : end.start()]
+            start = end.end()
+    yield sql[start:]
 
 
 _COMPUTING = re.compile(r"\b(AS|VIRTUAL)\b", re.IGNORECASE)  # in views, computed columns and virtual tables
