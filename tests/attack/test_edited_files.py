@@ -358,20 +358,20 @@ def test_verify_names_a_table_whose_definition_changes_rows(sqlite_engine, study
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("'judge'", "'gold'"),
         ("person (id) ON DELETE CASCADE, ", "assignment (id), "),
     ],
     ids=["an answer that is refused", "a person who cannot be deleted"],
 )
-def test_verify_names_parts_of_a_table_that_changed_places(sqlite_engine, study, one, other):
+def test_verify_names_parts_of_a_table_that_changed_places(sqlite_engine, study, first, second):
     """No gold item could be handed out, and nothing else seemed to have changed."""
-    exchanged = "replace(replace(replace(sql, :one, '@'), :other, :one), '@', :other)"
+    exchanged = "replace(replace(replace(sql, :first, '@'), :second, :first), '@', :second)"
     with sqlite_engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA writable_schema = 1")
         edit = text(f"UPDATE sqlite_master SET sql = {exchanged} WHERE name = 'assignment'")
-        connection.execute(edit, {"one": one, "other": other})
+        connection.execute(edit, {"first": first, "second": second})
         lines = foreign_parts.in_database(connection)
         connection.rollback()
 

@@ -106,7 +106,7 @@ def test_a_tag_of_very_many_attributes_is_refused_unread(place):
         guarded(book(**{"s": rows(CELL), place: f"<x {attributes}/>"}))
 
 
-def test_a_long_comment_in_a_sheet_is_read_in_few_parts(monkeypatch):
+def test_a_long_comment_in_a_sheet_takes_few_parts(monkeypatch):
     """With each part the parser reads it again from its beginning; 20 MB took 21 seconds, 60 MB minutes."""
     parts: list[int] = []
 

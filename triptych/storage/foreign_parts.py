@@ -216,7 +216,7 @@ def _fragments_after(make: Callable[[Engine], None]) -> _Fragments:
 def _fragments(schema: Iterable[Any]) -> _Fragments:
     """How often each (type, name, part) is in what a database defines; the order depends on the migrations.
 
-    Parts are the columns and constraints of the SQL definition, and what stands before and after them.
+    Parts are the columns and constraints of the SQL definition, and the words before and after these.
     """
     return Counter(
         (kind, name, _BLANKS_AT_BRACKETS.sub(r"\1", _BLANKS.sub(" ", clause)).strip(" "))
