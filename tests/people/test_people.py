@@ -101,9 +101,19 @@ def test_a_sign_in_ticket_is_no_setup_link(sqlite_engine, study):
     assert refused(sqlite_engine, accounts.use_setup_ticket, ticket, "Eve", PASSCODE)
 
 
-@pytest.mark.parametrize("passcode", ["", "seven77", "x" * 201, "password1", "PASSWORD1", "aaaaaaaaaa", "12345678"])
+@pytest.mark.parametrize("passcode", ["", "seven77", "abc" * 67, "password1", "PASSWORD1", "aaaaaaaaaa", "12345678"])
 def test_a_weak_passcode_is_refused(sqlite_engine, passcode):
     assert refused(sqlite_engine, accounts.create_lead, "Ada", passcode)
+
+
+@pytest.mark.parametrize("passcode", ["abc" * 2 + "ab", "abc" * 66 + "ab"], ids=["8 characters", "200 characters"])
+def test_all_characters_of_a_passcode_count(sqlite_engine, passcode):
+    with writing(sqlite_engine) as session:
+        accounts.create_lead(session, "Ada", passcode)
+
+    assert signing_in.lead(sqlite_engine, "Ada", passcode)
+    for other in (passcode + "c", passcode[:-1], passcode[:-1] + "c"):
+        assert refused(sqlite_engine, signing_in.lead, "Ada", other) == signing_in.WRONG_PASSCODE
 
 
 def test_a_lead_signs_in_with_any_spelling_of_their_name(sqlite_engine):
