@@ -56,18 +56,21 @@ def odd_database(postgres, postgres_admin, request):
 
 
 @pytest.mark.parametrize(
-    "odd_database", [("UTF8", "datestyle = German", "client_encoding = LATIN1"), ("SQL_ASCII",)], indirect=True
+    "odd_database",
+    [("UTF8", "datestyle = German", "client_encoding = LATIN1", "extra_float_digits = -15"), ("SQL_ASCII",)],
+    indirect=True,
 )
-def test_no_setting_of_postgresql_changes_texts_and_times(odd_database):
+def test_no_setting_of_postgresql_changes_stored_values(odd_database):
     now, engine = clock.now(), database.open_engine(odd_database)
     schema.migrate(engine)
     with writing(engine) as session:
         session.add(Person(pseudonym="A-1", name="Жé…🙂", created_at=now))
     with reading(engine) as session:
         person = session.scalars(select(Person)).one()
+        number = session.scalar(text("SELECT CAST(62.5 AS double precision)"))
     engine.dispose()
 
-    assert (person.name, person.created_at) == ("Жé…🙂", now)
+    assert (person.name, person.created_at, number) == ("Жé…🙂", now, 62.5)
 
 
 def test_a_write_that_raises_changes_nothing(engine):

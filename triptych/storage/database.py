@@ -169,17 +169,17 @@ def open_engine(url: str) -> Engine:
 
 def _apply_settings(connection: Any, _: object) -> None:
     """Tells the planner that the rows are in memory or on an SSD, since it reads small tables whole otherwise; and the
-    server to write dates as the driver reads them, whatever the database or the role sets.
+    server to write dates as the driver reads them and all digits of numbers, whatever the database or the role sets.
     """
     connection.autocommit = True  # a rollback would undo the settings
-    connection.execute("SET random_page_cost = 1.1; SET datestyle = ISO")
+    connection.execute("SET random_page_cost = 1.1; SET datestyle = ISO; SET extra_float_digits = 1")
     connection.autocommit = False
 
 
 def _go_by_its_clock(connection: Any, _: object) -> None:
     """Sets this process's clock by the server's, in one round trip outside a transaction."""
     connection.autocommit = True
-    clock.go_by(lambda: connection.execute("SELECT clock_timestamp()").fetchone()[0])
+    clock.go_by(lambda: connection.execute("SELECT pg_catalog.clock_timestamp()").fetchone()[0])
     connection.autocommit = False
 
 
