@@ -235,6 +235,11 @@ FUNCTION = "CREATE FUNCTION public.f(integer) RETURNS boolean LANGUAGE sql IMMUT
             "function 'length(character varying)'",
         ),
         (
+            "CREATE DOMAIN own AS integer; "
+            "CREATE FUNCTION public.length(varchar, own DEFAULT 0) RETURNS integer LANGUAGE sql AS 'SELECT 1'",
+            "function 'length(character varying,own)'",
+        ),
+        (
             "CREATE FUNCTION same(varchar, varchar) RETURNS boolean LANGUAGE sql AS 'SELECT $1::text = $2::text'; "
             "CREATE OPERATOR public.= (FUNCTION = same, LEFTARG = varchar, RIGHTARG = varchar)",
             "operator '=(character varying,character varying)'",
@@ -404,6 +409,58 @@ def test_verify_names_a_search_path_that_replaces_the_catalogs(postgres_engine, 
         (line,) = verify.verify(session, session.get_one(Study, study.id)).differences
 
     assert line.startswith("The database has the search path 'other, pg_catalog, public'")
+
+
+HIDDEN = """
+CREATE SCHEMA other;
+CREATE FUNCTION other.hide() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN {act}; RETURN true; END $$;
+CREATE VIEW other.person AS SELECT * FROM public.person WHERE other.hide();
+CREATE VIEW other.rating AS SELECT * FROM public.rating WHERE false;
+SET search_path = other, public
+"""
+
+
+@pytest.mark.parametrize(
+    ("act", "part"),
+    [
+        ("SET LOCAL search_path = public", "search path 'public'"),
+        ("SET LOCAL ROLE pg_read_all_data", "role 'pg_read_all_data'"),
+    ],
+)
+def test_no_view_hides_itself_while_verify_reads_it(postgres_engine, make_study, act, part):
+    """The app went on reading other ratings, and the check read the true ones from there on."""
+    with writing(postgres_engine) as session:
+        study, *_ = make_study(session)
+
+    with rolled_back(postgres_engine, HIDDEN.format(act=act)) as session:
+        differences = verify.verify(session, session.get_one(Study, study.id)).differences
+
+    assert f"The database has the {part}, which this program never creates." in differences
+
+
+@pytest.mark.parametrize(
+    "hiding",
+    [
+        "CREATE FUNCTION other.concat_ws(text, name, name, boolean, text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN "
+        "SET LOCAL search_path = public; RETURN pg_catalog.concat_ws($1, $2, $3, $4, $5); END $$",
+        "CREATE FUNCTION other.unnest(text[]) RETURNS SETOF text LANGUAGE plpgsql AS $$ BEGIN "
+        "SET LOCAL search_path = public; END $$",
+        "CREATE FUNCTION other.same(oid, regclass) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN "
+        "SET LOCAL search_path = public; RETURN false; END $$; "
+        "CREATE OPERATOR other.= (FUNCTION = other.same, LEFTARG = oid, RIGHTARG = regclass)",
+    ],
+)
+def test_no_function_hides_itself_from_the_search_for_it(postgres_engine, make_study, hiding):
+    """It was called by the query that looks for such functions."""
+    with writing(postgres_engine) as session:
+        study, *_ = make_study(session)
+    length = "CREATE FUNCTION other.length(varchar) RETURNS integer LANGUAGE sql AS 'SELECT 1'"
+    edit = f"CREATE SCHEMA other; {hiding}; {length}; SET search_path = other, public"
+
+    with rolled_back(postgres_engine, edit) as session:
+        differences = verify.verify(session, session.get_one(Study, study.id)).differences
+
+    assert "The database has the function 'length(character varying)', which this program never creates." in differences
 
 
 def test_verify_accepts_what_others_have_next_to_the_tables(postgres_engine, make_study):

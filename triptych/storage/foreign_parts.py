@@ -19,11 +19,12 @@ from triptych.storage.schema import HEAD, VERSION, create_version, upgrade
 from triptych.storage.sqlite_files import MAX_STEPS, unchanged
 
 _Fragments = Counter[tuple[str, str, str]]
-# from the catalogs, since information_schema hides from a role what it may not change
+# From the catalogs, since information_schema hides from a role what it may not change. Functions that take values of
+# any or another type are named with their schema, since one of another program's would be found in their place.
 _OURS = """
 WITH ours AS (
     SELECT tableoid, oid, relname, relkind, relrowsecurity, relpersistence FROM pg_class
-    WHERE oid IN (SELECT to_regclass(name) FROM unnest(CAST(:tables AS text[])) AS name)
+    WHERE oid IN (SELECT CAST(to_regclass(name) AS oid) FROM pg_catalog.unnest(CAST(:tables AS text[])) AS name)
 )
 """
 # PostgreSQL's own functions and operators have numbers below 16384, and pg_depend does not list what depends on them
@@ -44,8 +45,8 @@ UNION SELECT 'index', refusing.relname FROM ours JOIN pg_index ON indrelid = our
     WHERE (indisunique OR indexprs IS NOT NULL OR indpred IS NOT NULL)
         AND NOT EXISTS (SELECT FROM pg_constraint
             WHERE conindid = indexrelid AND conrelid = ours.oid AND contype IN ('p', 'u'))
-        AND concat_ws(' ', ours.relname, refusing.relname, indisunique,
-            substring(split_part(pg_get_indexdef(indexrelid), ' WHERE ', 1) FROM '[(].*$'))
+        AND pg_catalog.concat_ws(' ', ours.relname, refusing.relname, indisunique,
+            substring(pg_catalog.split_part(pg_get_indexdef(indexrelid), ' WHERE ', 1) FROM '[(].*$'))
             <> ALL(CAST(:own_indexes AS text[]))
 -- used by our columns, constraints, defaults and indexes
 UNION SELECT type, identity FROM ours
@@ -56,21 +57,24 @@ UNION SELECT type, identity FROM ours
     WHERE type IN ('function', 'operator', 'type', 'operator class', 'collation', 'access method')
 -- found by a query in place of PostgreSQL's own
 UNION SELECT 'function', CAST(CAST(oid AS regprocedure) AS text) FROM pg_proc AS found
-    WHERE oid >= '16384' AND '16384' > ALL(proargtypes) AND pg_function_is_visible(oid)
+    WHERE oid >= '16384' AND '16384' > ALL((CAST(proargtypes AS oid[]))[0:pronargs - pronargdefaults - 1])
+        AND pg_function_is_visible(oid)
         AND EXISTS (SELECT FROM pg_proc WHERE oid < '16384' AND proname = found.proname)
 UNION SELECT 'operator', CAST(CAST(oid AS regoperator) AS text) FROM pg_operator
     WHERE oid >= '16384' AND oprleft < '16384' AND oprright < '16384' AND pg_operator_is_visible(oid)
         AND oprname IN ('=', '<>', '<', '<=', '>', '>=', '~~', '!~~', '~~*', '!~~*', '||', '+', '-', '*', '/')
         AND NOT EXISTS (SELECT FROM pg_type WHERE oid IN (oprleft, oprright) AND typcategory = 'A') -- of extensions
-UNION SELECT 'search path', pg_catalog.current_setting('search_path')
-    WHERE (pg_catalog.current_schemas(true))[1] OPERATOR(pg_catalog.<>) 'pg_catalog'
 ORDER BY 1 DESC, 2
+"""
+_FINDING_IN_POSTGRES = """
+SELECT pg_catalog.current_setting('search_path'), pg_catalog.current_setting('role'),
+    (pg_catalog.current_schemas(true))[1] OPERATOR(pg_catalog.=) 'pg_catalog'
 """
 # PostgreSQL rewrites what a CHECK compares; it changes no row, so those of a table are only counted. Ours call no
 # function, and one of PostgreSQL's own could change which tables the app's connection reads from then on.
 _FORMS_IN_POSTGRES = """
-SELECT relname, concat_ws(' ', attname, format_type(atttypid, atttypmod), CASE WHEN attnotnull THEN 'NOT NULL' END,
-        pg_get_expr(adbin, adrelid))
+SELECT relname, pg_catalog.concat_ws(' ', attname, format_type(atttypid, atttypmod),
+        CASE WHEN attnotnull THEN 'NOT NULL' END, pg_get_expr(adbin, adrelid))
     FROM ours JOIN pg_attribute ON attrelid = ours.oid LEFT JOIN pg_attrdef ON (adrelid, adnum) = (attrelid, attnum)
     WHERE attnum > 0 AND NOT attisdropped
 UNION ALL SELECT relname, CASE WHEN contype = 'c' AND rule !~ '[a-z0-9_"][(]' THEN 'CHECK' ELSE rule END
@@ -101,7 +105,7 @@ def in_database(connection: Connection) -> list[str]:
     Also about each table or index in a form that is not ours. On PostgreSQL those that affect our tables or queries;
     others may have views of their own there.
     """
-    parts = connection.execute(_QUERIES[connection.dialect.name])
+    parts = [*_hiding(connection), *connection.execute(_QUERIES[connection.dialect.name])]
     found = [f"The database has the {kind} {name!r}, which this program never creates." for kind, name in parts]
     if connection.dialect.name == "sqlite":
         differing = _differing(_fragments(connection.exec_driver_sql(_SCHEMA)), HEAD)
@@ -111,6 +115,25 @@ def in_database(connection: Connection) -> list[str]:
         theirs, ours = _forms(connection), _forms_of_models()
         found += _sentences({part[:2] for part in (theirs - ours) + (ours - theirs)})
     return found
+
+
+def _hiding(connection: Connection) -> Iterator[tuple[str, str]]:
+    """The search path and the role, if the queries for parts would not find by them what the app finds.
+
+    The path may hide the catalogs; or a view that was read before ran a function that has changed one of the two.
+    """
+    if connection.dialect.name == "sqlite":
+        return
+    path, role, reads_catalogs = connection.exec_driver_sql(_FINDING_IN_POSTGRES).one()
+    with connection.begin_nested() as apart:
+        for name in ("search_path", "role"):
+            connection.exec_driver_sql(f"RESET {name}")
+        first_path, first_role, _ = connection.exec_driver_sql(_FINDING_IN_POSTGRES).one()
+        apart.rollback()
+    if path != first_path or not reads_catalogs:
+        yield "search path", path
+    if role != first_role:
+        yield "role", role
 
 
 def _forms(connection: Connection) -> _Fragments:
