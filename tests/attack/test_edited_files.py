@@ -24,6 +24,7 @@ from triptych.reports import snapshot
 from triptych.storage import foreign_parts
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Snapshot, Study
+from triptych.storage.unavailable import DatabaseUnavailable
 
 
 @pytest.fixture
@@ -436,6 +437,18 @@ def test_no_view_hides_itself_while_verify_reads_it(postgres_engine, make_study,
         differences = verify.verify(session, session.get_one(Study, study.id)).differences
 
     assert f"The database has the {part}, which this program never creates." in differences
+
+
+def test_no_view_changes_anything_while_verify_reads_it(postgres_engine, make_study):
+    """It took the schema with the false ratings out of the way."""
+    with writing(postgres_engine) as session:
+        study, *_ = make_study(session)
+
+    with (
+        rolled_back(postgres_engine, HIDDEN.format(act="DROP VIEW IF EXISTS other.rating")) as session,
+        pytest.raises(DatabaseUnavailable, match="read-only"),
+    ):
+        verify.verify(session, session.get_one(Study, study.id))
 
 
 @pytest.mark.parametrize(

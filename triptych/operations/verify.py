@@ -123,6 +123,7 @@ def verify(session: Session, study: Study) -> Verdict:
 
     On PostgreSQL, call `database.see_one_state` first: what others store between two queries would be a difference.
     """
+    events.write_pending(session)  # of an import; nothing can be written while reading apart
     try:
         with reading_apart(session.connection()):
             folded = fold(events.chain(session, study.id))

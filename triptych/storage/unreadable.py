@@ -45,10 +45,13 @@ def places_named(connection: Connection, outcome: str) -> Iterator[None]:
 def reading_apart(connection: Connection) -> Iterator[None]:
     """For reads that may fail with one of UNREADABLE: later ones still work, which PostgreSQL allows after a savepoint.
 
-    Raises DatabaseUnavailable, which says nothing about the values.
+    Nothing can be changed there, since a view that is read may run a function that would hide it from the check. Raises
+    DatabaseUnavailable, which says nothing about the values.
     """
     try:
         with nullcontext() if connection.dialect.name == "sqlite" else connection.begin_nested():
+            if connection.dialect.name == "postgresql":
+                connection.exec_driver_sql("SET TRANSACTION READ ONLY")  # until the savepoint ends
             yield
     except DBAPIError as error:
         refuse_unavailable(error)
