@@ -123,6 +123,22 @@ def test_one_thread_at_most_works_for_a_study(lab, held):
     assert present(first.conclusion).analysis.scope != present(other.conclusion).analysis.scope
 
 
+def test_conclusions_of_several_studies_wait_for_each_other(lab, make_study, monkeypatch):
+    engine, *_ = lab
+    with database.writing(engine) as session:
+        studies = [make_study(session, title=f"Study {n}", annotators=1) for n in range(3)]
+        for study, _, people in studies:
+            submit(session, study, people[0])
+    has_turn: list[bool] = []
+    compute = {"being watched": lambda _: has_turn.append(conclusions._turn.locked())}
+    monkeypatch.setattr(conclusions, "STEPS", compute | STEPS)
+    for study, *_ in studies:
+        ask(engine, study)
+    for thread in at_work():
+        thread.join()
+    assert has_turn == [True] * 3
+
+
 def test_the_last_conclusion_stays_until_the_next_is_whole(lab, held, no_pause):
     engine, study, people = lab
     held.release()

@@ -1,6 +1,6 @@
 """The conclusion of a large study: computed by a background thread, and shown until the next one is complete. Each
-process has at most one such thread per study. It reads a consistent state of the database in its own session, and its
-result names the last event included. It continues if the page is left.
+process has at most one such thread per study, and one of them computes at a time. It reads a consistent state of the
+database in its own session, and its result names the last event included. It continues if the page is left.
 """
 
 from __future__ import annotations
@@ -138,6 +138,7 @@ class _Shelf:
 
 _shelves: dict[StudyName, _Shelf] = {}
 _lock = threading.Lock()
+_turn = threading.Lock()  # of the thread that computes: several at once keep pages of others waiting for seconds
 
 
 def latest(session: Session, study: Study, counted: Counted, source: Source = frame_of) -> Latest:
@@ -181,15 +182,17 @@ def _came_in(session: Session, study: Study, conclusion: Conclusion, which: Colu
 
 def _conclude(engine: Engine, study_id: int, shelf: _Shelf, asked: Asked) -> None:
     """In the thread: one conclusion, or the reason why there is none."""
-    began, conclusion, failure = time.monotonic(), None, ""
-    try:
-        conclusion = _conclusion(engine, study_id, shelf, asked)
-    except TriptychError as error:
-        failure = str(error)
-    except Exception:
-        log.exception("The conclusion of study %d could not be computed.", study_id)
-        failure = FAILED
-    ended = time.monotonic()
+    conclusion, failure = None, ""
+    with _turn:
+        began = time.monotonic()
+        try:
+            conclusion = _conclusion(engine, study_id, shelf, asked)
+        except TriptychError as error:
+            failure = str(error)
+        except Exception:
+            log.exception("The conclusion of study %d could not be computed.", study_id)
+            failure = FAILED
+        ended = time.monotonic()
     with _lock:
         if conclusion:
             shelf.conclusions.pop(asked, None)
