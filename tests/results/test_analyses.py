@@ -426,6 +426,15 @@ def test_a_difference_one_annotator_makes_names_them():
     assert named[0].examples.annotators == {"P-0"}
 
 
+def test_findings_keep_no_fit_without_an_annotator():
+    each = analysis(crossed(items=20, annotators=6, gap=1))
+    before = findings(each)
+    kept = each.compared.values()
+    assert any(of.turned for of in kept)
+    assert not any(of.refitted for of in kept)
+    assert findings(each) == before
+
+
 def test_simulated_annotators_are_the_first_thing_a_reader_learns():
     frame = crossed(items=20, annotators=6)
     for part in (frame.work, frame.ratings):

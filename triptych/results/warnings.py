@@ -206,6 +206,7 @@ def _single_annotators(analysis: StudyAnalysis) -> Iterator[Finding]:
             if contrast.clear or contrast.clear_here:
                 for code in compared.turned_by(contrast):
                     turned.setdefault(analysis.people_names[code], []).append(contrast)
+        compared.refitted.clear()  # a hundred megabytes in a large study, and every pair is known now
         for annotator, contrasts in turned.items():
             pairs = [pair_of(analysis, contrast) for contrast in contrasts]
             listed = first_words(pairs, MAX_LISTED)

@@ -33,7 +33,8 @@ class ComparedRatings:
 
     share: whether the criterion's numbers are shares; widest: the largest difference that the scale allows; effects:
     the fit that differences come from; table: one row per annotator and item, for statistics of pairs; refitted: cache
-    of fits without one annotator; turned: cache of the results of `turned_by`, by pair of systems.
+    of fits without one annotator, to be emptied when all pairs are known; turned: cache of the results of `turned_by`,
+    by pair of systems.
     """
 
     share: bool
@@ -58,9 +59,9 @@ class ComparedRatings:
         if self.effects.used * len(candidates) > MOST_REFITTED:
             return
         for who in candidates:
-            if who not in self.refitted:
-                self.refitted[who] = or_undefined(self.effects.without, who)
-            rest = self.refitted[who]
+            rest = self.refitted.get(who)
+            if rest is None:
+                rest = self.refitted[who] = or_undefined(self.effects.without, who)
             without = rest if isinstance(rest, Undefined) else or_undefined(rest.difference, *pair)
             if not isinstance(without, Undefined) and without.mean * contrast.difference.mean < 0:
                 yield who
