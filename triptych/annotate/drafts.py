@@ -143,7 +143,7 @@ def save_draft(session: Session, who: Who, message: DraftMessage) -> int | Refus
 
 
 def _read(session: Session, who: Who, message: DraftMessage) -> _Drafted:
-    """Raises NotFound."""
+    """The assignment and its study as they are stored now. Raises NotFound."""
     asked = {"token": message.assignment, "person": who.person_id}
     row = session.execute(_drafted(), asked, execution_options={"populate_existing": True}).first()
     if row is None:
