@@ -274,7 +274,7 @@ def _refuse_odd_work(session: Session, study: Study) -> None:
     for form, column, values in ((HASH, "design_hash", designs), (LANGUAGE, "language", used)):
         for value in values - {None}:
             if not form.fullmatch(value):
-                raise ValueError(f"{value!r:.40} as assignment.{column}")
+                raise ValueError(f"{value!r:.40} as {column}")
     _refuse_odd_positions(session, study)
     _refuse_odd_ratings(session, study)
     drafts = select(Assignment.draft).where(of_study, Assignment.draft.is_not(None))

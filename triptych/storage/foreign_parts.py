@@ -126,8 +126,8 @@ def _hiding(connection: Connection) -> Iterator[tuple[str, str]]:
         return
     path, role, reads_catalogs = connection.exec_driver_sql(_FINDING_IN_POSTGRES).one()
     with connection.begin_nested() as apart:
-        for name in ("search_path", "role"):
-            connection.exec_driver_sql(f"RESET {name}")
+        for reset in ("RESET search_path", "RESET role"):
+            connection.exec_driver_sql(reset)
         first_path, first_role, _ = connection.exec_driver_sql(_FINDING_IN_POSTGRES).one()
         apart.rollback()
     if path != first_path or not reads_catalogs:
