@@ -16,6 +16,8 @@ from helpers.studies import ROOT
 from bench.client import PageSession
 from bench.server import running_app, start_server
 from bench.world import build_world
+from triptych.storage import database, schema
+from triptych.storage.models import DEMO_LOADED, Setting
 from triptych.web import start
 
 MAPS = Path("/proc/self/maps")
@@ -62,7 +64,12 @@ def test_a_server_raises_its_limit_of_open_files():
 
 
 def test_numpy_comes_after_the_limit_of_its_threads(tmp_path):
-    home = {**os.environ, "TRIPTYCH_HOME": str(tmp_path), "TRIPTYCH_DEMO": "0"}
+    engine = database.open_engine(f"sqlite:///{tmp_path / 'triptych.db'}")
+    schema.migrate(engine)
+    with database.writing(engine) as session:
+        session.add(Setting(key=DEMO_LOADED, value="before"))  # and a later start has no use for it
+    engine.dispose()
+    home = {**os.environ, "TRIPTYCH_HOME": str(tmp_path), "TRIPTYCH_DEMO": "1"}
     home.pop("OPENBLAS_NUM_THREADS", None)
     ran = subprocess.run([sys.executable, "-c", STARTED], cwd=ROOT, env=home, capture_output=True, text=True)
 

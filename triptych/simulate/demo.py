@@ -36,6 +36,7 @@ from triptych.simulate.annotators import SimulatedCandidate, generate_answers, m
 from triptych.storage import database, events
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
+    DEMO_LOADED,
     Assignment,
     AssignmentState,
     Candidate,
@@ -60,7 +61,6 @@ from triptych.study.persons import Who
 from triptych.study.settings import settings_of
 
 DEMO = app_folder() / "data" / "demo"
-LOADED = "demo_loaded"
 ACTOR = "demo"
 NOTHING_TO_ANSWER = "restaurant-05"
 EARLIEST = timedelta(seconds=420)  # how long before its answers an item's start may lie
@@ -136,15 +136,12 @@ DEMOS: Mapping[str, DemoStudy] = MappingProxyType(
 
 def load_demo(engine: Engine) -> int:
     """Load the demo studies into a database that never had them; returns their number."""
-    with database.reading(engine) as session:
-        if session.get(Setting, LOADED) is not None:
-            return 0
     files = [_files(key) for key in DEMOS]
     try:
         # on a slow computer, loading takes longer than requests wait
         with database.patient(), database.writing(engine) as session:
             # first, so that a second process starting at the same time waits here and then has nothing to do
-            session.execute(insert(Setting).values(key=LOADED, value=clock.now().isoformat()))
+            session.execute(insert(Setting).values(key=DEMO_LOADED, value=clock.now().isoformat()))
             for key, own in zip(DEMOS, files, strict=True):
                 _make(session, key, DEMOS[key], own)
     except IntegrityError:

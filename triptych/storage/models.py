@@ -288,6 +288,9 @@ class Setting(Base, table=True):
     value: str
 
 
+DEMO_LOADED = "demo_loaded"  # a key of Setting
+
+
 class RubricText(Numbered, table=True):
     """The YAML as loaded; a new text is a new row."""
 

@@ -25,6 +25,7 @@ from triptych.people import accounts
 from triptych.scripting import home
 from triptych.storage import database, host, private, wiping, working
 from triptych.storage.database import reading, writing
+from triptych.storage.models import DEMO_LOADED, Setting
 from triptych.storage.repeating import repeated
 from triptych.storage.unavailable import DatabaseUnavailable, explained
 from triptych.storage.wiping import Wiped
@@ -177,10 +178,18 @@ def _open(bound: str | None) -> tuple[Engine, IO[str] | None]:
     finish_erasures(engine)
     metrics.watch(engine)
     if settings.wants_demo():
-        from triptych.simulate import demo  # rarely needed
-
-        demo.load_demo(engine)
+        load_demo_once(engine)
     return engine, lock
+
+
+def load_demo_once(engine: Engine) -> None:
+    """Load the demo studies into a database that never had them."""
+    with reading(engine) as session:
+        if session.get(Setting, DEMO_LOADED) is not None:
+            return
+    from triptych.simulate import demo  # rarely needed, and it imports everything that reads files of ratings
+
+    demo.load_demo(engine)
 
 
 def finish_erasures(engine: Engine) -> None:
