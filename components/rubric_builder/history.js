@@ -30,7 +30,8 @@ export function createHistory(texts, at = texts.length - 1) {
  * @param {string[]} taken
  */
 export function shortName(title, taken) {
-  const plain = title.normalize("NFKD").toLowerCase().replace(/[^a-z0-9]+/g, "_").replace(/^[_0-9]+|_+$/g, "");
+  const withoutAccents = title.normalize("NFKD").replace(/\p{M}/gu, "").replace(/ß/g, "ss");
+  const plain = withoutAccents.toLowerCase().replace(/[^a-z0-9]+/g, "_").replace(/^[_0-9]+|_+$/g, "");
   const base = plain.slice(0, 36) || "part";
   for (let number = 1; ; number += 1) {
     const name = number === 1 ? base : `${base}_${number}`;

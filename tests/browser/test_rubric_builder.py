@@ -77,9 +77,10 @@ def test_a_rubric_is_built_where_session_storage_is_forbidden(app, draft, contex
     page.add_init_script(FORBIDDEN)
     page.goto(f"{app.url}/design?study={study.slug}&section=Rubric")
     title = page.locator('[data-rb-path="criteria.0.title"]')
-    title.fill("Clarity")
-    expect(page.locator(".rb .tw-criterion-title").first).to_have_text("Clarity")
+    title.fill("Größe réelle")
+    expect(page.locator(".rb .tw-criterion-title").first).to_have_text("Größe réelle")
     expect(page.locator(".rb-saved")).to_contain_text("Saved")
+    assert stored(app, study).rubric.criteria[0].key == "grosse_reelle"
 
 
 def test_five_criteria_are_built_without_yaml(app, draft, page):

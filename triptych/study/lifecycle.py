@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -229,7 +230,8 @@ def _settings(plan: StudyPlan, rubric: Rubric, items: Sequence[ItemDraft]) -> Js
 
 def free_slug(session: Session, title: str) -> str:
     """A short name made from the title that no study and no series has."""
-    base = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40] or "study"
+    without_accents = re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFKD", title)).casefold()
+    base = re.sub(r"[^a-z0-9]+", "-", without_accents).strip("-")[:40].strip("-") or "study"
     wait_for_others(session, f"short names like {base}")
     named = select(Study.slug, Study.series).where(
         or_(Study.slug.startswith(base, autoescape=True), Study.series.startswith(base, autoescape=True))
