@@ -59,7 +59,7 @@ def agreement_table(
     ordinal weights on ordinal and with quadratic weights on interval scales; Fleiss' kappa is unweighted. The intervals
     apply to these annotators. Raises UndefinedStatistic when no unit has two ratings.
     """
-    table = UnitCounts.build(units, values, scale, items)
+    table = UnitCounts.build(units, values, scale, units if items is None else items)
     coefficients = tuple(_coefficient(table, key, *of, level) for key, of in _coefficients_of(table, level).items())
     return AgreementTable(table.units, table.ratings, int(table.alone.sum()), coefficients)
 
@@ -82,7 +82,7 @@ def alpha_alone(
     units: Column, values: Column, level: Level, scale: Column | None = None, items: Column | None = None
 ) -> Coefficient:
     """Krippendorff's alpha with its interval, or why there is none; arguments as in `agreement_table`."""
-    table = or_undefined(UnitCounts.build, units, values, scale, items)
+    table = or_undefined(UnitCounts.build, units, values, scale, units if items is None else items)
     if isinstance(table, Undefined):
         return Coefficient("alpha", f"Krippendorff's alpha ({level})", table, table)
     return _coefficient(table, "alpha", *_coefficients_of(table, level)["alpha"], level)

@@ -67,8 +67,8 @@ class UnitCounts:
     ) -> UnitCounts:
         """Count n ratings: units (n,) labels, values (n,) numbers with NaN = missing, scale (V,) in order.
 
-        items: (n,) the item (or group of items) of the unit; if omitted, every unit is its own item. The
-        patterns are ordered by content, so neither the order of the rows nor the names of the units matter. Raises
+        items: (n,) the item (or group of items) of the unit; without them, there is no interval. The patterns are
+        ordered by content, so neither the order of the rows nor the names of the units matter. Raises
         UndefinedStatistic when no unit has two ratings or a value is not on the scale.
         """
         numeric, labels, owners = numbers(values, units, units if items is None else items)
@@ -76,6 +76,8 @@ class UnitCounts:
         unit, paired = paired_units(labels)
         alone = np.bincount(value[~paired], minlength=len(domain))
         counts, pattern = patterns(unit, value[paired], len(domain))
+        if items is None:
+            return cls(counts, np.bincount(pattern), alone, domain)
         item = _unit_codes(owners)
         first = np.unique(unit, return_index=True)[1]
         row = np.concatenate([item[paired][first], item[~paired]])
