@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -20,11 +22,11 @@ NAN = math.nan
 LENGTH = 12
 
 
-def agreement(*rows: tuple) -> dict[str | None, SpanAgreement]:
-    """Rows (text, annotator, start, end, label) over texts of 12 characters; results by label."""
+def agreement(*rows: tuple, lengths: tuple[int, ...] = (LENGTH,) * 3) -> dict[str | None, SpanAgreement]:
+    """Rows (text, annotator, start, end, label) over texts of 12 characters or these lengths; results by label."""
     columns = list(zip(*rows, strict=True)) if rows else [()] * 5
     text, annotator, start, end, label = columns
-    result = span_agreement(text, [LENGTH] * len(text), annotator, start, end, label)
+    result = span_agreement(text, [lengths[number] for number in text], annotator, start, end, label)
     return {row.label: row for row in result}
 
 
@@ -114,19 +116,20 @@ def test_passages_at_the_ends_of_neighbouring_readings_stay_apart():
     assert present(result.alpha) < 0
 
 
-spans = st.tuples(st.integers(0, 2), st.sampled_from("abc"), st.integers(0, LENGTH - 1), st.integers(1, LENGTH))
-readings = st.sets(st.tuples(st.integers(0, 2), st.sampled_from("abc")), max_size=9)
+spans = st.tuples(st.integers(0, 2), st.sampled_from("abcd"), st.integers(0, LENGTH - 1), st.integers(1, LENGTH))
+readings = st.sets(st.tuples(st.integers(0, 2), st.sampled_from("abcd")), max_size=9)
+passages = st.lists(spans.filter(lambda span: span[2] < span[3]), max_size=15)
 
 
-@given(st.lists(spans.filter(lambda span: span[2] < span[3]), max_size=15), readings)
+@given(passages, readings, st.tuples(*[st.integers(LENGTH, 4 * LENGTH)] * 3))
 @settings(max_examples=80)
-def test_character_alpha_is_alpha_with_a_row_for_every_character(marked, read):
+def test_character_alpha_is_alpha_with_a_row_for_every_character(marked, read, lengths):
     rows = [(*span, "x") for span in marked] + [silent(*row) for row in read]
-    ours = attempt(*rows)
-    covered = {(text, who): np.zeros(LENGTH) for text, who, *_ in rows}
+    ours = attempt(*rows, lengths=lengths)
+    covered = {(text, who): np.zeros(lengths[text]) for text, who, *_ in rows}
     for text, who, start, end in marked:
         covered[text, who][start:end] = 1
-    units = [text * LENGTH + at for text, _ in covered for at in range(LENGTH)]
+    units = [(sum(lengths[:text]) + at) for text, _ in covered for at in range(lengths[text])]
     values = np.concatenate(list(covered.values())) if covered else np.array([])
     try:
         expected = krippendorff_alpha(units, values, "nominal")
@@ -136,11 +139,31 @@ def test_character_alpha_is_alpha_with_a_row_for_every_character(marked, read):
         assert ours[None].alpha == pytest.approx(expected, abs=1e-9)
 
 
+@given(passages, readings)
+@settings(max_examples=80)
+def test_exact_f1_of_many_readers_counted_one_by_one(marked, read):
+    ours = attempt(*[(*span, "x") for span in marked], *[silent(*row) for row in read])
+    readers = {(text, who) for text, who, *_ in marked} | read
+    scores = []
+    for first, second in combinations("abcd", 2):
+        both = [text for text in range(3) if {(text, first), (text, second)} <= readers]
+        own, others = (
+            Counter((text, *span) for text, who, *span in marked if who == name and text in both)
+            for name in (first, second)
+        )
+        if own or others:
+            scores.append(2 * (own & others).total() / (own.total() + others.total()))
+    if scores:
+        assert (ours[None].exact, ours[None].pairs) == (pytest.approx(np.mean(scores)), len(scores))
+    else:
+        assert isinstance(ours, Undefined) or isinstance(ours[None].exact, Undefined)
+
+
 @given(st.lists(st.tuples(spans, st.sampled_from("xy")), max_size=12), st.randoms(use_true_random=False))
 @settings(max_examples=60)
 def test_neither_row_order_nor_names_change_agreement(marked, random):
     rows = [(*span, label) for span, label in marked if span[2] < span[3]]
-    names = {"a": "c", "b": "a", "c": "b"}
+    names = {"a": "c", "b": "a", "c": "d", "d": "b"}
     moved = [(2 - text, names[who], *rest) for text, who, *rest in random.sample(rows, len(rows))]
     before, after = attempt(*rows), attempt(*moved)
     if isinstance(before, Undefined):
@@ -155,9 +178,9 @@ def test_neither_row_order_nor_names_change_agreement(marked, random):
         assert isinstance(row.exact, Undefined) or 0 <= row.exact <= row.overlapping <= 1
 
 
-def attempt(*rows):
+def attempt(*rows, **lengths):
     try:
-        return agreement(*rows)
+        return agreement(*rows, **lengths)
     except UndefinedStatistic as undefined:
         return Undefined(str(undefined))
 
@@ -191,6 +214,7 @@ def test_undefined_agreement_on_highlights_gives_a_reason(rows, words):
 
 def test_texts_without_a_highlight_say_so():
     (result,) = agreement(silent(0, "a"), silent(0, "b")).values()
+    assert result.spans == 0
     assert result.exact == result.overlapping == result.alpha == Undefined(NOTHING_MARKED)
 
 
