@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau, pearsonr
 
 from triptych.stats.correlation import Correlations, segment_correlation, system_correlation
+from triptych.stats.intervals import resample_quantiles
 from triptych.stats.undefined import Undefined, UndefinedStatistic
 
 NAN = math.nan
@@ -161,6 +162,24 @@ def test_six_systems_are_what_scipy_says_about_their_means():
     assert low <= result.kendall.value <= high
     assert (result.systems, result.items, result.pairs) == (6, 30, 15)
     assert "interval over systems and items" in result.sentence
+
+
+def test_intervals_of_systems_come_from_drawn_items_and_systems():
+    """An incomplete table; each resample computed on its own, with draws of its own."""
+    random = np.random.default_rng(5)
+    rated = random.random(30 * 8) < 0.7
+    values, item, system, metric = (column[rated] for column in candidates(random, systems=8, noise=3))
+    resamples: list[tuple[float, float]] = []
+    while len(resamples) < 700:
+        weight = np.bincount(random.integers(0, 30, 30), minlength=30)[item]
+        counts = np.bincount(system, weight)
+        drawn = random.integers(0, 8, 8)
+        if counts.min() and len(set(drawn)) > 1:
+            x, y = (np.bincount(system, weight * column)[drawn] / counts[drawn] for column in (values, metric))
+            resamples.append((kendalltau(x, y).statistic, pearsonr(x, y).statistic))
+    result = system_correlation(values, item, system, metric)
+    for each, own in zip((result.kendall, result.pearson), np.array(resamples).T, strict=True):
+        assert present(each.interval) == pytest.approx(np.quantile(own, resample_quantiles(30)), abs=0.06)
 
 
 def test_equal_means_define_no_correlation_of_systems():

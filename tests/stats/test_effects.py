@@ -9,6 +9,7 @@ import pytest
 from helpers.present import attempt, present
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import t
 
 from triptych.stats.effects import best_by_position, order_effect, position_effect
 from triptych.stats.undefined import Undefined, UndefinedStatistic
@@ -87,6 +88,18 @@ def test_below_five_annotators_the_position_effect_concerns_these():
     result = position_effect(*study(np.random.default_rng(0), annotators=4)[:5])
     assert result.shifts[0].interval.kind == "item"
     assert result.freedom == (2, 58)
+
+
+@pytest.mark.parametrize("annotators", [4, 5, 9])
+def test_a_single_shift_is_tested_as_its_interval_says(annotators):
+    values, item, annotator, position, system, _ = study(
+        np.random.default_rng(2), (0.2, -0.2, 0), annotators=annotators
+    )
+    values[position == 2] = NAN
+    result = position_effect(values, item, annotator, position, system)
+    shift, (_, freedom) = result.shifts[0].interval, result.freedom
+    error = (present(shift.high) - shift.mean) / t.ppf(0.975, freedom)
+    assert result.p == pytest.approx(2 * t.sf(abs(shift.mean) / error, freedom))
 
 
 def test_a_missing_position_leaves_the_others_compared():

@@ -37,8 +37,6 @@ def adjusted(family: Iterable[float | None]) -> tuple[Adjusted, ...]:
 
 def _holm(p: np.ndarray) -> np.ndarray:
     """(m,) p-values adjusted: running maximum of (m - rank) p in ascending order, at most 1."""
-    if not ((p >= 0) & (p <= 1)).all():
-        raise ValueError("A p-value must be between 0 and 1.")
     order = np.argsort(p, kind="stable")
     stepped = np.minimum(np.maximum.accumulate((len(p) - np.arange(len(p))) * p[order]), 1)
     out = np.empty_like(p)
