@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import aiohttp
 import pytest
 from helpers.attackers import close_code, cookie, frame, open_socket
 from starlette.types import Message, Receive
+from starlette.websockets import WebSocket, WebSocketDisconnect
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
@@ -21,6 +22,7 @@ from bench.world import World, build_world
 from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.web import messages
 from triptych.web.messages import LATER_CODE, LONGEST, MOST_ENTRIES, TOO_BIG_CODE, UNREADABLE_CODE, Unwanted
+from triptych.web.sockets import OpenSocket
 
 OWN_NAMES = ("page", "arrival", "passcode typed at")  # under which our pages remember something
 INVENTED = ("$$ID-0-None", "$$ID-0-page", "$$STREAMLIT_INTERNAL_KEY_0__left")
@@ -291,3 +293,26 @@ def test_requests_for_what_is_not_there_fill_no_log(tmp_path, forked):
         lines = [line for line in server.output().splitlines() if " streamlit." in line]
 
     assert len(lines) == 3
+
+
+def test_a_tab_that_is_gone_has_disconnected_for_streamlit():
+    """A message that had waited was taken for a text, and each such tab of a stranger wrote an error to the log."""
+    sent: list[Message] = [{"type": "websocket.receive", "bytes": b"waited"}, {"type": "websocket.connect"}]
+
+    async def receive() -> Message:
+        return sent.pop()
+
+    async def send(message: Message) -> None:
+        if message["type"] == "websocket.send":
+            raise ConnectionResetError
+
+    async def talk() -> None:
+        socket = OpenSocket(receive, send)
+        tab = WebSocket({"type": "websocket"}, socket.receive, socket.send)
+        await tab.accept()
+        with suppress(WebSocketDisconnect):
+            await tab.send_bytes(b"an answer")
+        await tab.receive_bytes()
+
+    with pytest.raises(WebSocketDisconnect):
+        asyncio.run(talk())

@@ -44,15 +44,21 @@ class OpenSocket:
         return {"type": "websocket.disconnect", "code": POLICY_CODE} if self._is_closed else message
 
     async def send(self, message: Message) -> None:
-        """As `send` of ASGI; after a close nothing more is sent."""
+        """As `send` of ASGI; after a close, or once the browser is gone, nothing more is sent.
+
+        Streamlit would take a message that waited meanwhile for one of text, and write an error to the log.
+        """
         if self._is_closed:
             return
         self._is_closed = message["type"] == "websocket.close"
-        await self._send(message)
+        try:
+            await self._send(message)
+        except OSError:  # the next `receive` says that the browser is gone
+            self._is_closed = True
 
     async def close(self, code: int, reason: str) -> None:
         """Close the connection; the app receives an ordinary disconnect."""
-        with suppress(OSError, RuntimeError):  # it was already closing
+        with suppress(RuntimeError):  # it was already closing
             await self.send({"type": "websocket.close", "code": code, "reason": reason})
 
 
