@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import struct
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from typing import Any
 from unittest.mock import Mock
@@ -110,6 +111,35 @@ HANDSHAKES_THAT_ARE_NONE = {"a long line": {"X": "a" * 9000}, "many lines": {f"X
 def test_a_handshake_that_cannot_be_read_is_refused(server, lines):
     """It stayed open for ever, without an answer, and no budget counted it."""
     assert handshake(server.url, {"Origin": server.url, **lines}).status == 400
+
+
+@pytest.mark.parametrize("answer", ["websocket.accept", "websocket.close"])
+def test_a_frame_before_its_handshakes_answer_is_no_error(caplog, answer):
+    """uvicorn logged one for each such connection, and no budget counted these lines."""
+    is_read = asyncio.Event()
+
+    async def answers_late(_scope: object, _receive: object, send: Callable[..., Any]) -> None:
+        await is_read.wait()
+        await send({"type": answer})
+        await send({"type": "websocket.close"})
+
+    async def talk() -> bool:
+        config = uvicorn.Config(answers_late, lifespan="off")
+        config.load()
+        connection = LimitedSocket(config, uvicorn.server.ServerState(), {})
+        answers = {"get_extra_info": None, "get_write_buffer_size": 0, "is_closing": False}
+        transport = Mock(**{f"{name}.return_value": answer for name, answer in answers.items()})
+        connection.connection_made(transport)
+        connection.data_received(upgrade("http://127.0.0.1"))
+        await asyncio.sleep(0)  # the app begins, and has not answered yet
+        assert not transport.abort.called
+        connection.data_received(bytes.fromhex("ff ff ff"))
+        is_read.set()
+        await asyncio.gather(*connection.tasks)
+        return bool(transport.abort.called)
+
+    assert asyncio.run(talk())
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 
 def test_what_a_socket_asked_is_not_done_after_its_end():

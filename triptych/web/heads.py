@@ -127,6 +127,16 @@ class LimitedSocket(UnreadLimit, WebSocketsSansIOProtocol):
             self.transport.write(UNREADABLE)  # uvicorn would wait for another message without end
             self.transport.close()
 
+    def handle_parser_exception(self) -> None:
+        """End a connection whose bytes cannot be read; uvicorn logs errors for those before its answer to the
+        handshake, and for that answer.
+        """
+        if self.conn.close_sent is None:
+            self.handshake_complete = self.disconnected = True
+            self.transport.abort()
+        else:
+            super().handle_parser_exception()
+
     def handle_text(self, event: Frame) -> None:
         """As bytes, since pages send no text: uvicorn logs each one that is no UTF-8."""
         self.handle_bytes(event)
