@@ -144,6 +144,15 @@ def test_one_item_has_a_correlation_without_an_interval_or_alarm():
     assert result[0].sentence.endswith("over 12 ratings. An interval needs at least two items rated by two annotators.")
 
 
+def test_who_cannot_be_compared_with_others_is_not_flagged():
+    """Each of the others gave one value only, so that there is no usual correlation."""
+    item, others = np.repeat(np.arange(20), 2), np.where(np.arange(20) < 10, "b", "c")
+    annotator = np.column_stack([["a"] * 20, others]).ravel()
+    values = np.column_stack([np.where(np.arange(20) < 10, 5, 1) + np.arange(20) % 2, np.where(others == "b", 1, 5)])
+    result = agreement_with_others(values.ravel(), item, item, annotator)[0]
+    assert (present(result.value) < -0.9, result.others, result.alarm) == (True, None, False)
+
+
 def test_ratings_equal_on_all_items_but_one_are_flagged():
     table = np.column_stack([[5, 5, 3, *[5] * 27], np.arange(30) % 7, np.arange(30) % 7 + 1])
     item = np.repeat(np.arange(30), 3)
@@ -237,6 +246,7 @@ def test_speed_is_flagged_when_a_tenth_is_too_fast():
     words = [120] * 20
     slow, fast = [60] * 18 + [5] * 2, [60] * 17 + [5] * 3
     assert [speeds(times, words, ["ann"] * 20)[0].flagged for times in (slow, fast)] == [False, True]
+    assert [speeds([5] * n, [120] * n, ["ann"] * n)[0].flagged for n in (9, 10)] == [False, True]
 
 
 def test_equal_ratings_are_counted_by_annotation():
@@ -256,6 +266,9 @@ def test_straight_lining_is_flagged_unless_everybody_gives_equal_ratings():
     result = straight_lining(values, item, annotator)
     assert [each.flagged for each in result] == [True, False, False, False]
     assert not any(each.flagged for each in straight_lining(np.full(len(item), 4), item, annotator))
+    for items, expected in ((9, False), (10, True)):
+        few = item < items
+        assert straight_lining(values[few], item[few], annotator[few])[0].flagged == expected
 
 
 def test_drift_is_flagged_where_it_turns():
