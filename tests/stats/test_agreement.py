@@ -147,6 +147,14 @@ def test_units_may_be_any_numbers(names):
     assert UnitCounts.build(names(units), values).alone.tolist() == [0, 0, 1]
 
 
+@pytest.mark.parametrize("key", ["percent", "alpha"])
+def test_items_rated_once_are_no_part_of_an_interval(key):
+    units, values = np.repeat(np.arange(12), 2), np.random.default_rng(0).integers(1, 4, 24)
+    without = agreement_table(units, values, "nominal")[key]
+    beside = agreement_table([*units, *range(100, 130)], [*values, *[1] * 30], "nominal")[key]
+    assert present(beside.interval) == pytest.approx(present(without.interval))
+
+
 def test_an_item_leaves_with_all_its_units():
     table = UnitCounts.build([0, 0, 1, 1, 2, 3, 3], [1, 2, 2, 2, 1, 3, 3], items=["a", "a", "a", "a", "b", "b", "b"])
     (draw,) = table.left_out()

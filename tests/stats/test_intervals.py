@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from triptych.stats.columns import codes, pair_codes
-from triptych.stats.intervals import clustered, degrees_of_freedom, estimate, mean_interval, one_way
+from triptych.stats.intervals import clustered, degrees_of_freedom, estimate, mean_interval, one_way, resample_quantiles
 from triptych.stats.undefined import Undefined, UndefinedStatistic
 
 NAN = math.nan
@@ -222,3 +222,9 @@ def test_the_simulated_annotators_would_fool_an_interval_clustered_by_item():
     computed = [simulated_difference(random, people=4) for _ in range(300)]
     assert {interval.kind for interval in computed} == {"item"}
     assert np.mean([not interval.low <= 0 <= interval.high for interval in computed]) > 0.2
+
+
+@pytest.mark.parametrize(("clusters", "low"), [(10, 0.00855), (30, 0.01875), (1000, 0.02480)])
+def test_few_clusters_widen_the_percentiles_of_resamples(clusters, low):
+    """Plain percentiles are 0.025 and 0.975; of ten clusters, Hesterberg's (2015) are 0.0086 and 0.9914."""
+    assert resample_quantiles(clusters) == pytest.approx([low, 1 - low], abs=5e-6)
