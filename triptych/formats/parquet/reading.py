@@ -62,13 +62,15 @@ def _bytes_of(values: Any) -> int:
     import pyarrow.compute as pc
 
     kind = values.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return _bytes_of(values.storage)
     if pa.types.is_dictionary(kind):
         return pc.sum(pc.take(pc.binary_length(values.dictionary), values.indices)).as_py() or 0
     if pa.types.is_struct(kind):
         return len(values) * sum(len(field.name) for field in kind) + sum(map(_bytes_of, values.flatten()))
     if pa.types.is_map(kind):
         return _bytes_of(values.keys) + _bytes_of(values.items)
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+    if kind.num_fields:  # a list of any kind
         return _bytes_of(values.flatten())
     return int(values.nbytes)
 
