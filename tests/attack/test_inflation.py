@@ -183,6 +183,35 @@ def table(rows: int, text: str) -> bytes:
     return file.getvalue()
 
 
+def test_the_end_of_a_parquet_file_is_read_few_times(monkeypatch):
+    """Of 4 MB, for each of 200,000 groups of rows, it took an hour."""
+    opened = Mock(wraps=pq.ParquetFile)
+    monkeypatch.setattr(pq, "ParquetFile", opened)
+    file = io.BytesIO()
+    pq.write_table(pa.table({"item_id": ["1"] * 50, "a": ["x"] * 50, "b": ["y"] * 50}), file, row_group_size=1)
+
+    read_items(file.getvalue(), "items.parquet", ReadOptions())
+
+    opened.assert_called_once()
+
+
+def test_groups_that_are_read_in_turn_differently_are_refused(monkeypatch):
+    file, table = io.BytesIO(), pa.table({"item_id": ["1"], "a": ["x"], "b": ["y"]})
+    with pq.ParquetWriter(file, table.schema.with_metadata({"about": "x" * 1000})) as first:
+        for _ in range(50):
+            first.write_table(table)
+    guarded = guard.check
+
+    def alternating(data: bytes, metadata: Any) -> list[list[str]]:
+        return [paths if number % 2 else [] for number, paths in enumerate(guarded(data, metadata))]
+
+    monkeypatch.setattr(reading, "check", alternating)
+    monkeypatch.setattr(guard, "MAX_INFLATED", 400_000)
+
+    with pytest.raises(ImportRefused, match="MB when unpacked"):
+        read_items(file.getvalue(), "items.parquet", ReadOptions())
+
+
 def test_rows_with_the_same_text_share_it(monkeypatch):
     file = table(400, LONG)
     texts = []

@@ -93,8 +93,11 @@ def _batches(data: bytes, metadata: Any, texts: Sequence[Sequence[str]]) -> Iter
     """
     import pyarrow.parquet as pq
 
+    file, read_as, size = None, None, 0
     for number, paths in enumerate(texts):
-        file = pq.ParquetFile(io.BytesIO(data), metadata=metadata, read_dictionary=paths)
+        if file is None or paths != read_as:  # opening reads the end of the file again
+            refuse_inflated(size := size + metadata.serialized_size)
+            file, read_as = pq.ParquetFile(io.BytesIO(data), metadata=metadata, read_dictionary=paths), paths
         yield from file.iter_batches(ROWS_PER_BATCH, row_groups=[number])
 
 
