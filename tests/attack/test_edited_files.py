@@ -486,6 +486,45 @@ def test_verify_accepts_what_others_have_next_to_the_tables(postgres_engine, mak
         assert verify.verify(session, session.get_one(Study, study.id)).holds
 
 
+@pytest.mark.parametrize(
+    "definition",
+    [
+        "VIEW study AS WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 3) "
+        "SELECT hidden.* FROM hidden, c",
+        "TABLE study (id, slug AS ('long'), title, seed)",
+    ],
+    ids=["view", "computed column"],
+)
+def test_verify_reads_no_table_that_computes_something(sqlite_engine, study, capsys, definition):
+    """It may be without end: nobody read a verdict then."""
+    with sqlite_engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA legacy_alter_table = 1")
+        connection.exec_driver_sql("ALTER TABLE study RENAME TO hidden")
+        connection.exec_driver_sql(f"CREATE {definition}")
+        connection.commit()
+
+    assert program.main(["data", "verify"]) == 1
+    sentence, checked = capsys.readouterr().out.splitlines()
+    assert sentence == "The database has the table 'study' in a form which this program never creates."
+    assert checked.startswith("Checked: ")
+
+
+@pytest.mark.parametrize(
+    "definition",
+    ["VIEW alembic_version AS SELECT '0014' AS version_num", "TABLE Alembic_Version (a, version_num AS ('0014'))"],
+    ids=["view", "computed column"],
+)
+def test_no_version_is_read_that_is_computed(sqlite_engine, study, capsys, definition):
+    """Such a column could take hours, before a command looked at anything."""
+    with sqlite_engine.connect() as connection:
+        connection.exec_driver_sql("DROP TABLE alembic_version")
+        connection.exec_driver_sql(f"CREATE {definition}")
+        connection.commit()
+
+    assert program.main(["data", "verify"]) == 2
+    assert "alembic_version in a form which this program never creates" in capsys.readouterr().err
+
+
 def test_verify_says_which_database_it_checked(sqlite_engine, study, capsys):
     """The environment may lead the command to another one than the server."""
     assert program.main(["data", "verify"]) == 0

@@ -19,7 +19,7 @@ from triptych.operations import move as moving
 from triptych.operations import verify as verifying
 from triptych.privacy.backup_facts import Head
 from triptych.stats.numbers import counted
-from triptych.storage import database, schema
+from triptych.storage import database, foreign_parts, schema
 from triptych.storage.models import Study
 from triptych.storage.unreadable import UNREADABLE, reading_apart, unreadable
 from triptych.study import lifecycle
@@ -115,6 +115,8 @@ def verify(against: str | None) -> Reply:
     heads = earlier.read(against) if against else []
     with database.reading(to_read()) as session:
         database.see_one_state(session)
+        if parts := foreign_parts.unsafe_to_read(session.connection()):
+            return _unreadable(parts)
         try:
             with reading_apart(session.connection()):
                 studies = session.scalars(select(Study).order_by(Study.id)).all()
@@ -122,7 +124,7 @@ def verify(against: str | None) -> Reply:
             places = list(unreadable(session.connection()))
             if not places:
                 raise
-            return Reply(places, {"holds": False, "unreadable": places}, 1)
+            return _unreadable(places)
         verdicts = []
         for number, study in enumerate(studies, 1):
             note(f"Checking {study.slug}, {number} of {len(studies)} …")
@@ -130,9 +132,8 @@ def verify(against: str | None) -> Reply:
         comparisons = [earlier.compare(session, head) for head in heads]
     if not verdicts:
         raise NotFound("There is no study in this database, so nothing was checked.")
-    database_name = repr(make_url(settings.database_url()))  # the environment names the database
     lines = [f"{verdict.slug}: {verdict.sentence}" for verdict in verdicts]
-    lines += [*(comparison.sentence for comparison in comparisons), f"Checked: {database_name}."]
+    lines += [*(comparison.sentence for comparison in comparisons), _checked()]
     holds = all(verdict.holds for verdict in verdicts) and all(comparison.holds for comparison in comparisons)
     values = {
         "holds": holds,
@@ -140,6 +141,19 @@ def verify(against: str | None) -> Reply:
             {"study": verdict.slug, "holds": verdict.holds, "sentence": verdict.sentence} for verdict in verdicts
         ],
         "against": [{"holds": comparison.holds, "sentence": comparison.sentence} for comparison in comparisons],
-        "database": database_name,
+        "database": _database_name(),
     }
     return Reply(lines, values, 0 if holds else 1)
+
+
+def _unreadable(sentences: list[str]) -> Reply:
+    return Reply([*sentences, _checked()], {"holds": False, "unreadable": sentences, "database": _database_name()}, 1)
+
+
+def _checked() -> str:
+    return f"Checked: {_database_name()}."
+
+
+def _database_name() -> str:
+    """The database, which the environment names."""
+    return repr(make_url(settings.database_url()))

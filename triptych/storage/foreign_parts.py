@@ -15,7 +15,7 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateTable
 
 from triptych.storage.models import Base
-from triptych.storage.schema import HEAD, VERSION, create_version, upgrade
+from triptych.storage.schema import COMPUTING, HEAD, VERSION, create_version, upgrade
 from triptych.storage.sqlite_files import MAX_STEPS, unchanged
 
 _Fragments = Counter[tuple[str, str, str]]
@@ -259,7 +259,12 @@ def _clauses(sql: str) -> Iterator[str]:
     yield sql[start:]
 
 
-_COMPUTING = re.compile(r"\b(AS|VIRTUAL)\b", re.IGNORECASE)  # in views, computed columns and virtual tables
+def unsafe_to_read(connection: Connection) -> list[str]:
+    """A sentence about each of our tables in an SQLite file that is a view or computes something, maybe without end."""
+    if connection.dialect.name != "sqlite":
+        return []
+    stored = {(kind, name) for kind, name, sql in connection.exec_driver_sql(_SCHEMA) if not COMPUTING.search(sql)}
+    return _sentences(OUR_TABLES - stored)
 
 
 def refuse_computing(file: sqlite3.Connection) -> None:
@@ -268,5 +273,5 @@ def refuse_computing(file: sqlite3.Connection) -> None:
     One call of a function may take hours, which no number of steps limits.
     """
     definitions = file.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
-    if any(_COMPUTING.search(str(sql)) for (sql,) in definitions):
+    if any(COMPUTING.search(str(sql)) for (sql,) in definitions):
         raise sqlite3.DatabaseError("a table may compute without end")

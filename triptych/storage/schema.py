@@ -37,6 +37,7 @@ from triptych.storage.unavailable import explained
 from triptych.storage.unreadable import places_named
 
 HEAD = "0014"
+COMPUTING = re.compile(r"\b(AS|VIRTUAL)\b", re.IGNORECASE)  # in views, computed columns and virtual tables
 UNFINISHED = ".part.db"  # how the name of a copy ends until it is complete; a kill leaves one, perhaps with a journal
 # as Alembic creates it
 VERSION = Table(
@@ -104,6 +105,10 @@ def stored_version(engine: Engine) -> str | None:
 def _version(connection: Connection) -> str | None:
     if not inspect(connection).has_table(VERSION.name):
         return None
+    if connection.dialect.name == "sqlite":
+        query = "SELECT sql FROM sqlite_master WHERE name = ? COLLATE NOCASE"
+        if COMPUTING.search(connection.exec_driver_sql(query, (VERSION.name,)).scalar_one()):
+            raise UnsafeDatabase(f"The database has {VERSION.name} in a form which this program never creates.")
     return connection.execute(select(VERSION.c.version_num)).scalar()
 
 
