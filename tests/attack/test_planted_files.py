@@ -39,9 +39,13 @@ def somebody_elses(monkeypatch):
     if os.geteuid() != 0:
         pytest.skip("only the administrator gives files away")
 
-    def given_away(path: Path) -> None:
+    def given_away(path: Path, own: Path | None = None) -> None:
+        """own: a file of this user to which their link leads, in the place of theirs."""
+        if own is not None:
+            path.symlink_to(own)
+            os.chown(own, THIS_USER, -1)
         os.chown(path.parent, THIS_USER, -1)
-        os.chown(path, SOMEBODY, -1)
+        os.chown(path, SOMEBODY, -1, follow_symlinks=own is None)
         monkeypatch.setattr("os.geteuid", lambda: THIS_USER)
 
     return given_away
@@ -84,6 +88,17 @@ def test_a_file_of_another_user_is_not_used(home, somebody_elses, name):
 
     with pytest.raises(UnsafeDatabase, match=f"{name} belongs to another user"):
         private.refuse_unusable()
+
+
+@pytest.mark.parametrize("name", ["backups", "cookie.secret"])
+def test_no_link_of_another_user_is_used(home, tmp_path, somebody_elses, name):
+    """The secret was whatever file of this user they chose, such as one that everybody can read."""
+    known = tmp_path / "known"
+    known.mkdir() if name == "backups" else known.write_text("known to all")
+    somebody_elses(home / name, known)
+
+    with pytest.raises(UnsafeDatabase, match=f"{name} belongs to another user"):
+        backup.folder() if name == "backups" else private.refuse_unusable()
 
 
 def test_commands_write_into_no_database_of_another_user(home, somebody_elses, monkeypatch, capsys):

@@ -136,9 +136,9 @@ def forgetful() -> str:
 
 
 def is_foreign(place: Path) -> bool:
-    """Whether a user other than this one and the administrator owns a folder or a file."""
-    owner = place.stat().st_uid
-    return os.name != "nt" and not is_administrator() and owner not in (0, os.geteuid())
+    """Whether a user other than this one and the administrator owns a folder or a file, or a link in its place."""
+    owners = {place.stat().st_uid, place.lstat().st_uid}
+    return os.name != "nt" and not is_administrator() and not owners <= {0, os.geteuid()}
 
 
 def is_administrator() -> bool:
