@@ -170,6 +170,17 @@ def test_a_repair_reaches_every_file_of_the_database(tmp_path):
     assert {mode(path) for path in made} == {0o600}
 
 
+def test_a_repair_changes_no_device(tmp_path, monkeypatch):
+    """The administrator's start on sqlite:////dev/null took that away from everybody."""
+    place = tmp_path / "device"
+    os.mkfifo(place)
+    place.chmod(0o666)
+    monkeypatch.setenv("TRIPTYCH_DATABASE_URL", f"sqlite:///{place}")
+
+    assert place not in private.repair()
+    assert stat.S_IMODE(place.stat().st_mode) == 0o666
+
+
 def test_the_doctor_names_what_others_can_read(tmp_path):
     (tmp_path / "triptych.db").touch(0o600)
     (tmp_path / "triptych.db").chmod(0o604)

@@ -44,12 +44,14 @@ def wrong() -> list[Path]:
 
 
 def _made() -> Iterator[Path]:
-    """Files and folders that this app created, without links, which may lead elsewhere."""
+    """Files and folders that this app created: no links, which may lead elsewhere, and no devices."""
     home = settings.local_folder()
     if home.resolve() == settings.usual_home().resolve():
         yield home
     paths = [path for pattern in MADE_IN_HOME for path in home.glob(pattern)]
-    yield from (path for path in [*paths, *_of_database()] if not path.is_symlink())
+    for path in [*paths, *_of_database()]:
+        if not path.is_symlink() and (path.is_file() or path.is_dir()):
+            yield path
 
 
 def _of_database() -> list[Path]:
