@@ -184,7 +184,7 @@ def table(rows: int, text: str) -> bytes:
 
 
 def test_the_end_of_a_parquet_file_is_read_few_times(monkeypatch):
-    """Of 4 MB, for each of 200,000 groups of rows, it took an hour."""
+    """It was read again for each group of rows: 1 MB for a thousand groups took ten seconds."""
     opened = Mock(wraps=pq.ParquetFile)
     monkeypatch.setattr(pq, "ParquetFile", opened)
     file = io.BytesIO()

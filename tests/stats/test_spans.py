@@ -129,7 +129,7 @@ def test_character_alpha_is_alpha_with_a_row_for_every_character(marked, read, l
     covered = {(text, who): np.zeros(lengths[text]) for text, who, *_ in rows}
     for text, who, start, end in marked:
         covered[text, who][start:end] = 1
-    units = [(sum(lengths[:text]) + at) for text, _ in covered for at in range(lengths[text])]
+    units = [sum(lengths[:text]) + at for text, _ in covered for at in range(lengths[text])]
     values = np.concatenate(list(covered.values())) if covered else np.array([])
     try:
         expected = krippendorff_alpha(units, values, "nominal")

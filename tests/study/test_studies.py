@@ -130,6 +130,10 @@ def test_the_same_title_twice_gets_two_addresses(session, lead):
     slugs = {create(session, lead, title="Größe & Maß!").slug for _ in range(3)}
 
     assert slugs == {"grosse-mass", "grosse-mass-2", "grosse-mass-3"}
+
+
+def test_an_address_keeps_letters_without_their_accents(session, lead):
+    """The last letter is beyond the length of an address, which does not end with the hyphen before it."""
     assert create(session, lead, title=f"Etüde № {10**29} İ").slug == f"etude-no-{10**29}"
 
 

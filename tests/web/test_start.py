@@ -64,10 +64,11 @@ def test_a_server_raises_its_limit_of_open_files():
 
 
 def test_numpy_comes_after_the_limit_of_its_threads(tmp_path):
+    """A start that has the demo studies does not import it at all."""
     engine = database.open_engine(f"sqlite:///{tmp_path / 'triptych.db'}")
     schema.migrate(engine)
     with database.writing(engine) as session:
-        session.add(Setting(key=DEMO_LOADED, value="before"))  # and a later start has no use for it
+        session.add(Setting(key=DEMO_LOADED, value="before"))
     engine.dispose()
     home = {**os.environ, "TRIPTYCH_HOME": str(tmp_path), "TRIPTYCH_DEMO": "1"}
     home.pop("OPENBLAS_NUM_THREADS", None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from sqlalchemy import make_url, select
@@ -116,7 +116,7 @@ def verify(against: str | None) -> Reply:
     with database.reading(to_read()) as session:
         database.see_one_state(session)
         if parts := foreign_parts.unsafe_to_read(session.connection()):
-            return _unreadable(parts)
+            return _verified(parts, {"unreadable": parts}, holds=False)
         try:
             with reading_apart(session.connection()):
                 studies = session.scalars(select(Study).order_by(Study.id)).all()
@@ -124,7 +124,7 @@ def verify(against: str | None) -> Reply:
             places = list(unreadable(session.connection()))
             if not places:
                 raise
-            return _unreadable(places)
+            return _verified(places, {"unreadable": places}, holds=False)
         verdicts = []
         for number, study in enumerate(studies, 1):
             note(f"Checking {study.slug}, {number} of {len(studies)} …")
@@ -133,27 +133,18 @@ def verify(against: str | None) -> Reply:
     if not verdicts:
         raise NotFound("There is no study in this database, so nothing was checked.")
     lines = [f"{verdict.slug}: {verdict.sentence}" for verdict in verdicts]
-    lines += [*(comparison.sentence for comparison in comparisons), _checked()]
+    lines += [comparison.sentence for comparison in comparisons]
     holds = all(verdict.holds for verdict in verdicts) and all(comparison.holds for comparison in comparisons)
     values = {
-        "holds": holds,
         "studies": [
             {"study": verdict.slug, "holds": verdict.holds, "sentence": verdict.sentence} for verdict in verdicts
         ],
         "against": [{"holds": comparison.holds, "sentence": comparison.sentence} for comparison in comparisons],
-        "database": _database_name(),
     }
-    return Reply(lines, values, 0 if holds else 1)
+    return _verified(lines, values, holds)
 
 
-def _unreadable(sentences: list[str]) -> Reply:
-    return Reply([*sentences, _checked()], {"holds": False, "unreadable": sentences, "database": _database_name()}, 1)
-
-
-def _checked() -> str:
-    return f"Checked: {_database_name()}."
-
-
-def _database_name() -> str:
-    """The database, which the environment names."""
-    return repr(make_url(settings.database_url()))
+def _verified(lines: list[str], values: Mapping[str, object], holds: bool) -> Reply:
+    """A verdict with the database that it is about, which the environment names."""
+    name = repr(make_url(settings.database_url()))
+    return Reply([*lines, f"Checked: {name}."], {"holds": holds, **values, "database": name}, 0 if holds else 1)

@@ -178,11 +178,11 @@ def _open(bound: str | None) -> tuple[Engine, IO[str] | None]:
     finish_erasures(engine)
     metrics.watch(engine)
     if settings.wants_demo():
-        load_demo_once(engine)
+        _load_demo(engine)
     return engine, lock
 
 
-def load_demo_once(engine: Engine) -> None:
+def _load_demo(engine: Engine) -> None:
     """Load the demo studies into a database that never had them."""
     with reading(engine) as session:
         if session.get(Setting, DEMO_LOADED) is not None:
