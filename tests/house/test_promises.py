@@ -116,6 +116,12 @@ def test_everybody_the_page_is_about_has_promises():
     assert not [actor for actor, table in TABLES.items() if table[:2] != HEADER or not table[2:]]
 
 
+def test_the_table_at_the_top_has_a_row_for_everybody():
+    linked = re.findall(r"^\| \[(.+?)\]\(#(.+?)\) \|", PAGE.partition("\n## ")[0], flags=re.M)
+
+    assert linked == [(actor[0].lower() + actor[1:], actor.lower().replace(" ", "-")) for actor in ACTORS]
+
+
 def test_every_row_that_names_a_test_is_a_promise():
     rows = [line for line in PAGE.splitlines() if line.startswith("|") and named_tests(line)]
 
