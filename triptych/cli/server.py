@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import socket
 import subprocess
@@ -19,7 +20,6 @@ FIRST_PORT, PORTS_TO_TRY = 8501, 50
 LOOPBACK = "127.0.0.1"
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 (compared with)
 NOBODY = ("192.0.2.1", 9)  # an address reserved by RFC 5737, which no computer has
-HALVES = {(False, False): "█", (False, True): "▀", (True, False): "▄", (True, True): " "}  # dark modules are empty
 PLAIN_HTTP = (
     "Warning: this is plain http. Anyone on this network can read the traffic, including passcodes and cookies. Use it "
     "among people you trust, or set up https: docs/deploying.md."
@@ -137,9 +137,6 @@ def qr_code(text: str) -> list[str]:
     """A QR code of half blocks, light on a dark terminal; readers accept inverted codes, too."""
     import segno
 
-    rows = [list(row) for row in segno.make(text, error="m", micro=False).matrix_iter(border=2)]
-    rows += [[0] * len(rows[0])] * (len(rows) % 2)
-    return [
-        "".join(HALVES[bool(upper), bool(lower)] for upper, lower in zip(above, below, strict=True))
-        for above, below in zip(rows[::2], rows[1::2], strict=True)
-    ]
+    code = io.StringIO()
+    segno.make(text, error="m", micro=False).terminal(code, border=2, compact=True)
+    return code.getvalue().splitlines()
