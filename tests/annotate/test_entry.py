@@ -181,6 +181,16 @@ def test_training_comes_between_instructions_and_work(make):
     assert assignments.current(session, study, who).purpose == Purpose.training
 
 
+def test_a_training_item_under_way_comes_before_the_test(make):
+    """A reload during the last one opened the test, for somebody who had not read its feedback yet."""
+    session, study, who = make(f"{SMALL_RUBRIC}{QUESTIONS}training:\n{TRAINING.format(key='one')}")
+    held = assigned(session, study, who)
+
+    assert at(session, study, who) == Stage.training
+    annotations.submit(session, who, submission(held))
+    assert at(session, study, who) == Stage.test
+
+
 def test_training_items_are_counted_apart_from_the_work(make):
     training = "".join(TRAINING.format(key=key) for key in ("one", "two"))
     session, study, who = make(f"{SMALL_RUBRIC}training:\n{training}", items=5)

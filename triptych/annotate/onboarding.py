@@ -100,9 +100,9 @@ def next_training(session: Session, study: Study, who: Who) -> int | None:
     if not lifecycle.design_of(session, study).rubric.training:
         return None
     own = (Assignment.study_id == study.id) & (Assignment.person_id == who.person_id)
-    seen = select(Assignment.item_id).where(own, Assignment.state != AssignmentState.expired)
+    done = select(Assignment.item_id).where(own, Assignment.submitted_at.is_not(None))
     of_training = (Item.study_id == study.id) & (Item.purpose == Purpose.training)
-    waiting = select(Item.id).where(of_training, Item.id.not_in(seen)).order_by(Item.id).limit(1)
+    waiting = select(Item.id).where(of_training, Item.id.not_in(done)).order_by(Item.id).limit(1)
     return session.execute(waiting).scalar()
 
 
