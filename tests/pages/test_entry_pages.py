@@ -18,7 +18,7 @@ from components.annotator import endings
 from components.shell import state
 from triptych.annotate import onboarding
 from triptych.storage import database
-from triptych.storage.models import Study, StudyState, TestAnswer
+from triptych.storage.models import Access, Study, StudyState, TestAnswer
 from triptych.study import lifecycle
 from triptych.study.settings import Consent, EntryRules, PanelAddress, StudySettings, stored
 from triptych.web.session import web_engine
@@ -28,15 +28,15 @@ HOSTILE = "![x](http://evil.example/x.png) <b>bold</b>"
 
 @pytest.fixture
 def visit(monkeypatch):
-    """visit(settings) → the page of an annotator in a study with an entry test."""
+    """visit(access, settings) → the page of an annotator in a study with an entry test."""
 
-    def visiting(**settings) -> AppTest:
+    def visiting(access=Access.open, **settings) -> AppTest:
         with database.writing(web_engine()) as session:
             rubric = SMALL_RUBRIC + QUESTIONS.replace("Because of b.", f"'{HOSTILE}'")
             study = lifecycle.create_study(
                 session, lifecycle.StudyPlan(title="Answers"), rubric, draft_items(2), "lead"
             )
-            study.settings = stored(StudySettings(codes=CODES, **settings))
+            study.access, study.settings = access, stored(StudySettings(codes=CODES, **settings))
             lifecycle.set_state(session, study, StudyState.open, "lead")
             who = join(session, study, add_person(session, "ann"))
         be(monkeypatch, who)
@@ -118,7 +118,7 @@ def test_declining_a_consent_text_promises_no_deletion(visit):
 
 
 def test_failing_shows_the_reasons_and_a_code(visit):
-    app = visit(entry=EntryRules(attempts=2))
+    app = visit(Access.invited, entry=EntryRules(attempts=2))
     for attempt in (1, 2):
         press(app, "Start the test" if attempt == 1 else "Try again")
         answer(app, 0, "a")

@@ -221,8 +221,8 @@ def outcome(session: Session, study: Study, membership: AnnotatorMembership) -> 
         return None
     rubric, passed = lifecycle.design_of(session, study).rubric, bool(attempt.passed)
     tries_left = 0 if passed else max(test.attempts - attempt.number, 0)
-    # on a panel, people who failed could pass on the answers
-    shows_answers = passed or study.access != Access.panel
+    # people who failed could pass on the answers on a panel, and come back under another name in an open study
+    shows_answers = passed or study.access == Access.invited
     if test.kind == "gold":
         items, next_items = (_gold_of(session, study, test, attempt.number + later) for later in (0, 1))
         shows_answers = shows_answers and not (tries_left and {*items} & {*next_items})
