@@ -12,7 +12,7 @@ import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -154,30 +154,45 @@ def test_the_composed_app_is_hardened_and_trusts_its_proxy_alone():
         assert f"${{{name}:?" in (FILES / "compose.yaml").read_text()
 
 
-def test_the_composed_proxy_passes_pages_and_closes_the_rest(server: Server, tmp_path: Path):
+@contextmanager
+def composed_proxy(folder: Path, upstream: str) -> Iterator[Server]:
+    """Caddy with the shipped file, before this address."""
     if shutil.which("caddy") is None:
         absent("caddy")
-    port = free_port()
-    site = f"http://127.0.0.1:{port}"
-    where = {"SITE": site, "UPSTREAM": server.url.removeprefix("http://"), "XDG_DATA_HOME": str(tmp_path)}
-    config = tmp_path / "Caddyfile"
-    config.write_text("{\n\tadmin off\n}\n" + (FILES / "proxy.Caddyfile").read_text())
-    with (tmp_path / "log").open("wb") as log:
+    site = f"http://127.0.0.1:{free_port()}"
+    where = {"SITE": site, "UPSTREAM": upstream, "XDG_DATA_HOME": str(folder)}
+    config = folder / "Caddyfile"
+    config.write_text((FILES / "proxy.Caddyfile").read_text().replace("\n{\n", "\n{\n\tadmin off\n", 1))
+    with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
             ["caddy", "run", "--config", config, "--adapter", "caddyfile"],
             env={**os.environ, **where},
             stdout=log,
             stderr=log,
         )
-    proxy = Server(site, process, tmp_path / "log")
+    proxy = Server(site, process, folder / "log")
     try:
-        wait_until(lambda: is_healthy(site), proxy, "answer")
-        with urllib.request.urlopen(site, timeout=60) as answer:
-            assert b"<title>Streamlit" in answer.read()
-            assert answer.headers["Strict-Transport-Security"] == "max-age=31536000"
-        for path in ("/metrics", "/readyz", "/_stcore/metrics"):
-            with pytest.raises(urllib.error.HTTPError, match="404"):
-                urllib.request.urlopen(f"{site}{path}", timeout=60)
+        wait_until(lambda: "serving initial configuration" in proxy.output(), proxy, "start")
+        yield proxy
     finally:
         with suppress(ProcessLookupError):
             proxy.stop()
+
+
+def test_the_composed_proxy_passes_pages_and_closes_the_rest(server: Server, tmp_path: Path):
+    with composed_proxy(tmp_path, server.url.removeprefix("http://")) as proxy:
+        with urllib.request.urlopen(proxy.url, timeout=60) as answer:
+            assert b"<title>Streamlit" in answer.read()
+            assert answer.headers["Strict-Transport-Security"] == "max-age=31536000"
+        for path in ("/metrics", "/readyz", "/readyz%0a", "/_stcore/metrics"):
+            with pytest.raises(urllib.error.HTTPError, match="404"):
+                urllib.request.urlopen(f"{proxy.url}{path}", timeout=60)
+
+
+def test_the_composed_proxy_logs_no_personal_link(tmp_path: Path):
+    """While the app started again, each request was logged as an error, with its address."""
+    with composed_proxy(tmp_path, f"127.0.0.1:{free_port()}") as proxy:
+        with pytest.raises(urllib.error.HTTPError, match="502"):
+            urllib.request.urlopen(f"{proxy.url}/annotate?link=personal-secret", timeout=60)
+        wait_until(lambda: "http.log.error" in proxy.output(), proxy, "log the error")
+        assert "personal-secret" not in proxy.output()
