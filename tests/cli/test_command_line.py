@@ -376,6 +376,14 @@ def test_an_export_to_standard_output_is_only_data(run, rated, tmp_path, monkeyp
     assert (code, output.count("\n"), messages) == (0, 7, "Written to -.\n")
 
 
+def test_an_export_to_a_closed_output_is_not_called_written(monkeypatch, capsys, rated):
+    monkeypatch.setattr(sys, "stdout", None)
+    code = program.main(["data", "export", rated.slug, "ratings", "-"])
+    sys.stdout.close()
+
+    assert (code, capsys.readouterr().err) == (2, "Standard output: Bad file descriptor.\n")
+
+
 def test_a_link_to_standard_output_stays_a_link(run, rated, tmp_path):
     # not /dev/stdout itself: a fault here would replace it for the whole machine
     device = tmp_path / "stdout"

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tracemalloc
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -35,6 +35,7 @@ from triptych.storage.models import Access, Round, StudyState
 
 PASSCODE = "a long passcode 42"
 HEAVY = ("sqlalchemy", "sqlmodel", "pydantic", "numpy", "pandas", "streamlit", "triptych.storage", "segno")
+FULL = Path("/dev/full")
 ITEMS = "item_id,context,cand:one,cand:two\n1,Why?,Because,So\n"
 
 
@@ -113,6 +114,33 @@ def test_a_closed_stream_changes_no_exit_code(monkeypatch, sqlite_engine, stream
     monkeypatch.setattr(sys, stream, None)
     assert program.main(words) == code
     getattr(sys, stream).close()
+
+
+def test_a_closed_stream_never_becomes_a_file_of_the_app():
+    """The app replaces the command; what it opens first would have the number of its closed streams."""
+    app = "[sys.executable, '-c', 'import os; [os.fstat(number) for number in range(3)]']"
+    script = f"import os, sys; from triptych.cli import main; main.main(['--version']); os.execv(sys.executable, {app})"
+    closed = ["sh", "-c", 'exec "$0" -c "$1" <&- >&- 2>&-', sys.executable, script]
+
+    assert subprocess.run(closed, cwd=ROOT).returncode == 0
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="only Linux has a disk that is always full")
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_what_cannot_be_printed_was_carried_out(monkeypatch, capsys, sqlite_engine, make_study, stream):
+    with writing(sqlite_engine) as session:
+        make_study(session)
+    full = FULL.open("w")
+    monkeypatch.setattr(sys, stream, full)
+    code = program.main(["data", "verify"])
+    with suppress(OSError):
+        full.close()
+    printed = capsys.readouterr()
+
+    if stream == "stdout":
+        assert (code, "its answer cannot be written: No space" in printed.err) == (1, True)
+    else:
+        assert (code, "every row matches it" in printed.out) == (0, True)
 
 
 def test_the_earlier_report_command_leads_on(run, sqlite_engine):

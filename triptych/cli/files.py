@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from errno import EBADF
 from pathlib import Path
 
 from triptych.cli.output import Reply
@@ -108,6 +110,8 @@ def _parted(file: str) -> tuple[str, str]:
 def write(path: str, blocks: Iterable[bytes]) -> None:
     """Write a file, as `outputs.write`, or the standard output."""
     if path in STANDARD_STREAM:
+        if getattr(sys.stdout, "name", "") == os.devnull:  # opened in the place of a closed one
+            raise OSError(EBADF, os.strerror(EBADF), "Standard output")
         sys.stdout.buffer.writelines(blocks)
         sys.stdout.buffer.flush()
     else:

@@ -23,7 +23,8 @@ REFUSED, BROKEN, INTERRUPTED = 2, 3, 130
 # exit code: its meaning, printed in docs/commands.md
 EXIT_CODES = {
     0: "Done, or the check found nothing.",
-    1: "A check found a problem: `data verify`, `server doctor`. Or the output is a pipe that nobody reads any more.",
+    1: "A check found a problem: `data verify`, `server doctor`. Or the command was carried out, and its answer cannot "
+    "be written, such as to a pipe that nobody reads any more or a full disk.",
     REFUSED: "Refused, with the reason on standard error: wrong arguments, an unreadable file, a rule of the study, a "
     "database that does not respond. Nothing was stored. If the connection to PostgreSQL was lost at the very end, "
     "the change may be stored nevertheless: check before you repeat the command.",
@@ -34,8 +35,12 @@ EXIT_CODES = {
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
+    # Streams that a script or a service closed. Otherwise the first file or socket that the app opens is its stdout.
+    while (number := os.open(os.devnull, os.O_RDWR)) < 3:
+        os.set_inheritable(number, True)
+    os.close(number)
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:  # closed, by a script or a service
+        if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 (open to the end)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 import click
@@ -28,17 +28,27 @@ class Reply:
 
     def print(self, as_json: bool) -> None:
         stream = sys.stderr if self.data_on_stdout else sys.stdout
-        if as_json:
-            stream.write(json.dumps(self.values, ensure_ascii=True) + "\n")
-        else:
-            stream.writelines(f"{visible(line)}\n" for line in self.lines)
-        stream.flush()  # a pipe that nobody reads ends the command here, without a message
+        try:
+            if as_json:
+                stream.write(json.dumps(self.values, ensure_ascii=True) + "\n")
+            else:
+                stream.writelines(f"{visible(line)}\n" for line in self.lines)
+            stream.flush()
+        except BrokenPipeError:  # nobody reads it; that ends the command without a message
+            raise
+        except OSError as error:
+            note(f"The command has ended, but its answer cannot be written: {error.strerror}.")
+            raise click.exceptions.Exit(self.code or 1) from error
 
 
 def note(*lines: str) -> None:
-    """Print on standard error what a long command does, what it waits for, or what went wrong."""
-    sys.stderr.writelines(f"{visible(line)}\n" for line in lines)
-    sys.stderr.flush()
+    """Print on standard error what a long command does, what it waits for, or what went wrong.
+
+    If that cannot be written, the command goes on.
+    """
+    with suppress(OSError):
+        sys.stderr.writelines(f"{visible(line)}\n" for line in lines)
+        sys.stderr.flush()
 
 
 def visible(text: str) -> str:
