@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -20,6 +21,7 @@ from triptych.storage import database, schema
 from triptych.storage.models import DEMO_LOADED, Setting
 from triptych.web import start
 
+FULL = Path("/dev/full")
 MAPS = Path("/proc/self/maps")
 
 STARTED = """
@@ -109,6 +111,16 @@ def test_the_file_that_opens_the_setup_link_is_deleted(tmp_path):
     ran = subprocess.run([sys.executable, "-c", OPENED], cwd=ROOT, env=home, capture_output=True, text=True)
 
     assert ran.stdout.split()[-2:] == ["True", "False"], ran.stderr
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="only Linux has a disk that is always full")
+def test_an_output_on_a_full_disk_prevents_no_start(monkeypatch):
+    full = FULL.open("w")
+    for output in (full, None):
+        monkeypatch.setattr(sys, "stdout", output)
+        start.announce("http://127.0.0.1:8501", "127.0.0.1")
+    with suppress(OSError):
+        full.close()
 
 
 def test_printed_links_begin_with_the_configured_address(monkeypatch):

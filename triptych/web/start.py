@@ -214,8 +214,15 @@ def _finishing(engine: Engine) -> AbstractContextManager[None]:
 def name_places(error: Exception) -> None:
     """Print the path that the log omits from an error: the folder or file that it is about."""
     if isinstance(error, UnsafeDatabase) and logs.scrubbed(str(error)) != str(error):
-        sys.stdout.write(f"\n  {error}\n\n")
-        sys.stdout.flush()
+        say(f"\n  {error}\n\n")
+
+
+def say(text: str) -> None:
+    """Print a text; an output that is closed, or on a full disk, prevents no start."""
+    if sys.stdout:
+        with suppress(OSError):
+            sys.stdout.write(text)
+            sys.stdout.flush()
 
 
 def address(option: Option) -> str:
@@ -237,12 +244,11 @@ def local_address(option: Option) -> str:
 
 def announce(address: str, bound: str | None) -> None:
     """Print the app's address; if it listens on all addresses, also the name for other computers."""
-    sys.stdout.write(f"\n  Triptych runs at {address}\n")
+    say(f"\n  Triptych runs at {address}\n")
     if bound in EVERYWHERE and not configured().origins:
-        sys.stdout.write(f"  On other computers: {address.replace('127.0.0.1', socket.gethostname().lower())}\n")
+        say(f"  On other computers: {address.replace('127.0.0.1', socket.gethostname().lower())}\n")
     if address.startswith("http:"):
-        sys.stdout.write(f"  {PLAIN_HTTP}\n")
-    sys.stdout.flush()
+        say(f"  {PLAIN_HTTP}\n")
 
 
 def finish_writes(engine: Engine, patience: float = SHUTDOWN_SECONDS) -> bool:
@@ -274,8 +280,7 @@ def setup_link(engine: Engine, address: str) -> str | None:
 
 def hand_out(link: str, bound: str | None) -> None:
     """Print the set-up link; open it in a browser if the server was started at this computer's screen."""
-    sys.stdout.write(f"\n  No lead account yet. Create it with this link, which works once:\n\n  {link}\n\n")
-    sys.stdout.flush()
+    say(f"\n  No lead account yet. Create it with this link, which works once:\n\n  {link}\n\n")
     if settings.is_loopback(bound) and host.is_at_a_screen():
         import webbrowser  # needed at the first start only
 
