@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.attackers import ask
 from starlette.responses import PlainTextResponse
 from starlette.types import Message
 
@@ -38,6 +39,17 @@ def test_a_base_path_opens_no_route_of_streamlit(tmp_path: Path, path: str, base
     assert asyncio.run(status(app, f"{prefix}/my-work")) == 200
 
 
+def test_no_visitor_has_streamlit_run_a_page_to_check_it(tmp_path: Path, forked: Any) -> None:
+    """Each request would run one, without a budget: 60 connections kept others waiting for two seconds."""
+    check = {"STREAMLIT_SERVER_SCRIPT_HEALTH_CHECK_ENABLED": "true"}
+    server = start_server(tmp_path, check, start=forked)
+    try:
+        wait_until(lambda: is_healthy(server.url), server, "answer")
+        assert ask(server.url, path="/_stcore/script-health-check").status == 404
+    finally:
+        server.kill()
+
+
 @pytest.mark.parametrize(
     "name, value",
     [
@@ -45,6 +57,8 @@ def test_a_base_path_opens_no_route_of_streamlit(tmp_path: Path, path: str, base
         ("STREAMLIT_SERVER_ENABLE_CORS", "false"),
         ("STREAMLIT_SERVER_ENABLE_STATIC_SERVING", "true"),
         ("STREAMLIT_BROWSER_GATHER_USAGE_STATS", "true"),
+        ("STREAMLIT_SERVER_SHOW_EMAIL_PROMPT", "true"),
+        ("STREAMLIT_RUNNER_FAST_RERUNS", "true"),
     ],
 )
 def test_no_variable_of_streamlit_opens_the_app(tmp_path: Path, forked: Any, name: str, value: str) -> None:

@@ -19,9 +19,10 @@ from triptych.web.origins import configured, prefix_of
 INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 SAME_SITE = re.compile(r"; *(SameSite=[a-z]+|Secure)(?=;|$)", re.IGNORECASE)
 HOST = re.compile(r"[A-Za-z0-9.\-]+(:\d+)?|\[[0-9A-Fa-f:]+\](:\d+)?")
-# Streamlit serves these without sign-in: metrics of the process, an interface for agents, and a sign-in that we do not
-# offer
-CLOSED = ("/_stcore/metrics", "/_stcore/agent", "/auth/login", "/auth/logout", "/oauth2callback")
+# Streamlit serves these without sign-in: metrics of the process, an interface for agents, a check that runs a page, and
+# a sign-in that we do not offer
+OF_THE_CORE = ("/_stcore/metrics", "/_stcore/agent", "/_stcore/script-health-check")
+CLOSED = (*OF_THE_CORE, "/auth/login", "/auth/logout", "/oauth2callback")
 PLAIN = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",  # personal links are secrets

@@ -122,7 +122,7 @@ def refuse_other_options(option: Option) -> None:
     """
     file = settings.app_folder() / ".streamlit" / "config.toml"
     written = tomllib.loads(file.read_text(encoding="utf-8"))
-    for section in ("server", "logger", "client", "browser"):
+    for section in ("server", "logger", "runner", "client", "browser"):
         for name, value in written[section].items():
             full = f"{section}.{name}"
             if full not in ADJUSTABLE and option(full) != value:
