@@ -60,6 +60,7 @@ def running(option: Option) -> Iterator[None]:
     # set before NumPy is loaded: idle threads of its linear algebra would take a processor from annotators
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     settings.ignore_build_date()
+    sys.set_int_max_str_digits(sys.int_info.default_max_str_digits)  # reading a million digits takes seconds
     logs.settle()
     limit_lines_of_pages()
     serve_below(option("server.baseUrlPath"))
