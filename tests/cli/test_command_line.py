@@ -543,6 +543,14 @@ def test_a_name_that_is_not_utf8_loses_no_letter(run, words):
     assert (code, "\\udceb' is not UTF-8." in complaint) == (2, True)
 
 
+def test_a_passcode_that_no_browser_sends_is_refused(sqlite_engine, monkeypatch, capsys):
+    typed = io.TextIOWrapper(io.BytesIO("pässcode 42\n".encode()), encoding="ascii", errors="surrogateescape")
+    monkeypatch.setattr("sys.stdin", typed)
+
+    assert program.main(["people", "add-lead", "Dr Lead"]) == 2
+    assert "Set PYTHONUTF8=1" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -15,6 +15,7 @@ from sqlmodel import Session
 
 from triptych import settings
 from triptych.cli.output import note
+from triptych.errors import NotAllowed
 from triptych.storage import database, private, schema
 
 T = TypeVar("T")
@@ -51,5 +52,8 @@ def alone(engine: Engine) -> AbstractContextManager[object]:
 
 
 def passcode(question: str) -> str:
-    """A passcode, typed without echo or read from the first line of piped input."""
-    return getpass.getpass(question) if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
+    """A passcode, typed without echo or read from the first line of piped input. Raises NotAllowed."""
+    typed = getpass.getpass(question) if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
+    if any("\ud800" <= sign <= "\udfff" for sign in typed):  # no browser could send it
+        raise NotAllowed("The passcode has letters that this system's locale does not know. Set PYTHONUTF8=1.")
+    return typed
