@@ -597,3 +597,13 @@ def test_a_pipe_in_the_folder_holds_no_report(tmp_path):
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows deletes no folder in use")
 def test_a_report_is_made_where_the_folder_was_deleted(tmp_path):
     assert _figures_printed(tmp_path, before="pathlib.Path.cwd().rmdir()") == "{}\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows deletes no folder in use")
+def test_a_whole_path_is_written_where_the_folder_was_deleted(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    outputs.write(tmp_path / "ratings.csv", [b"1"])
+
+    assert (tmp_path / "ratings.csv").read_bytes() == b"1"

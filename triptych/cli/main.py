@@ -79,7 +79,7 @@ def _explained(error: Exception) -> int:
     elif isinstance(error, TriptychError):
         note(*error.args)
     elif isinstance(error, OSError):
-        note(f"{error.filename or 'The file'}: {error.strerror}.")
+        note(f"{error.filename or 'A file, or the current folder'}: {error.strerror}.")
     else:
         note(f"{traces.sentence(error)} {doctor.show_error(traces.store(error))}")
         return BROKEN

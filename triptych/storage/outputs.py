@@ -63,7 +63,7 @@ def without_links(path: Path) -> Path:
     """The place to which a path leads now. Raises NotAllowed for a link, pipe or device of another user on the way."""
     if os.name == "nt":
         return path.resolve()
-    parts, links = list((Path.cwd() / path).parts), 0
+    parts, links = list(path.absolute().parts), 0
     place = Path(parts.pop(0))
     while parts:
         part = parts.pop(0)
