@@ -191,7 +191,7 @@ def test_mistakes_are_at_their_line_with_a_cure():
     assert first.cure == ("titel", "title")
 
 
-@pytest.mark.parametrize("text", ["a: !!python/object/apply:os.getcwd []", "a: !own x", "a: !!set {x}"])
+@pytest.mark.parametrize("text", ["a: !!python/object/apply:os.getcwd []", "a: !own x", "a: !!set {x}", "[[]]: x"])
 def test_only_plain_data_are_read(text):
     with pytest.raises(InvalidYaml):
         yaml_text.read(text)

@@ -125,6 +125,8 @@ def load(text: str | bytes, max_parts: int = MAX_PARTS) -> Any:
         raise InvalidYaml(str(error).splitlines()[0] if str(error) else "it cannot be read") from error
     except LookupError as error:  # such as `!!bool maybe`, or `!!int` without digits
         raise InvalidYaml("a value does not match its tag") from error
+    except TypeError as error:  # such as a list of lists
+        raise InvalidYaml("a key is no text") from error
     except (ValueError, OverflowError, NotImplementedError) as error:  # like 2024-13-45, which looks like a date
         raise InvalidYaml(f"{error}; put such a value in quotes") from error
 
