@@ -56,6 +56,7 @@ POSTGRES = {
 }
 POSTGRES_POOL, POSTGRES_OVERFLOW = 10, 20  # connections of one process; docs/deploying.md adds them up
 WAITING = "Another program is using the database. Waiting for it for up to a minute."
+DRIVERS = ("sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg")
 NO_ADDRESS = (
     " is not the address of a database. Write postgresql://USER:PASSWORD@HOST/NAME or sqlite:///FILE. Write @ and % in "
     "user or password as %40 and %25."
@@ -98,6 +99,8 @@ def backend_of(url: str) -> str:
         backend = address.get_backend_name()
         if backend not in ("sqlite", "postgresql"):
             raise UnsafeDatabase(f"Triptych stores its data in SQLite or PostgreSQL; {backend}:// is not one of them.")
+        if address.drivername not in DRIVERS:
+            raise _no_address(url)
         _, options = address.get_dialect()().create_connect_args(address)
     except (SQLAlchemyError, ValueError) as error:  # ValueError: of a port or an option
         raise _no_address(url) from error
