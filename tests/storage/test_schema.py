@@ -100,6 +100,17 @@ def test_a_migration_that_copies_a_table_keeps_references(sqlite_engine, make_st
     older.dispose()
 
 
+@pytest.mark.parametrize("version", ["x'3030'", "14"])
+def test_a_version_that_is_no_text_is_refused(sqlite_engine, version):
+    with writing(sqlite_engine) as session:
+        session.execute(text(f"CREATE TABLE untyped AS SELECT {version} AS version_num"))
+        session.execute(text("DROP TABLE alembic_version"))
+        session.execute(text("ALTER TABLE untyped RENAME TO alembic_version"))
+
+    with pytest.raises(UnsafeDatabase, match="a version that is no text"):
+        schema.open_existing(str(sqlite_engine.url))
+
+
 def test_a_database_of_an_unknown_version_is_not_upgraded(sqlite_engine):
     with writing(sqlite_engine) as session:
         session.execute(text("UPDATE alembic_version SET version_num = '0002'"))

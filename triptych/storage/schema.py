@@ -109,7 +109,10 @@ def _version(connection: Connection) -> str | None:
         query = "SELECT sql FROM sqlite_master WHERE name = ? COLLATE NOCASE"
         if COMPUTING.search(connection.exec_driver_sql(query, (VERSION.name,)).scalar_one()):
             raise UnsafeDatabase(f"The database has {VERSION.name} in a form which this program never creates.")
-    return connection.execute(select(VERSION.c.version_num)).scalar()
+    version = connection.execute(select(VERSION.c.version_num)).scalar()
+    if not isinstance(version, str | None):  # SQLite stores bytes and numbers in a column of texts
+        raise UnsafeDatabase("The database has a version that is no text, which this program never writes.")
+    return version
 
 
 def migrate(engine: Engine) -> None:
