@@ -101,6 +101,14 @@ def test_no_link_of_another_user_is_used(home, tmp_path, somebody_elses, name):
         backup.folder() if name == "backups" else private.refuse_unusable()
 
 
+def test_a_link_to_nothing_is_no_secret(home, tmp_path):
+    """Of another user, who made its target once the app had started."""
+    (home / "cookie.secret").symlink_to(tmp_path / "later")
+
+    with pytest.raises(UnsafeDatabase, match="secret cannot be read and written: No such file"):
+        private.refuse_unusable()
+
+
 def test_commands_write_into_no_database_of_another_user(home, somebody_elses, monkeypatch, capsys):
     (home / "triptych.db").touch()
     somebody_elses(home / "triptych.db")

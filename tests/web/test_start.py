@@ -77,6 +77,7 @@ def test_a_start_sets_what_the_environment_set_otherwise(tmp_path):
     ran = subprocess.run([sys.executable, "-c", STARTED], cwd=ROOT, env=home, capture_output=True, text=True)
 
     assert ran.stdout.split()[-3:] == ["False", "1", "4300"], ran.stderr
+    assert (tmp_path / "cookie.secret").exists()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows deletes no open file")

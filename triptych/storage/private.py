@@ -5,6 +5,7 @@ lack such permissions; there the folder's settings apply, and the doctor reports
 from __future__ import annotations
 
 import glob
+import os
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -111,7 +112,7 @@ def refuse_unusable() -> None:
             next(path.iterdir(), None)
             host.refuse_foreign(path)
             tempfile.TemporaryFile(dir=path).close()
-        for path in filter(Path.exists, [*_of_database(), settings.local_folder() / "cookie.secret"]):
+        for path in filter(os.path.lexists, [*_of_database(), settings.local_folder() / "cookie.secret"]):
             host.refuse_foreign(path)
             path.open("r+b").close()
     except OSError as error:

@@ -159,6 +159,7 @@ def _open(bound: str | None) -> tuple[Engine, IO[str] | None]:
     """The migrated database, and the lock on its file if it is SQLite."""
     settings.refuse_unsafe_secrets(bound)
     private.refuse_unusable()
+    settings.cookie_secret()  # stored now: where others may add files, one could put theirs there later
     repaired = [path.name for path in private.repair()]
     if repaired:
         log.warning(
