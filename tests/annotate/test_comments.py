@@ -157,7 +157,7 @@ def test_ones_own_data_hold_the_comments(talk):
     engine, study, _, (first, _), _ = talk
     with reading(engine) as session:
         (part,) = personal_data.about(session, first.person_id)["studies"]
-    said = [(comment["from"], comment["text"]) for comment in part["annotations"][0]["comments"]]
+        said = [(comment["from"], comment["text"]) for comment in next(part["annotations"])["comments"]]
     assert said == [("lead", QUESTION), ("annotator", ANSWER)]
 
 

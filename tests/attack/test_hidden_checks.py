@@ -88,7 +88,7 @@ def _sees(session: Any, study: Any, who: Any, place: int) -> list[Any]:
     listed = own_items(session, study, who)
     item = listed.items[place].model_dump(exclude={"token", "begins", "at"})
     view = desk.lay(session, study, who, showing=listed.items[place].token).view
-    told = personal_data.about(session, who.person_id)["studies"][0]["annotations"][place]
+    told = list(personal_data.about(session, who.person_id)["studies"][0]["annotations"])[place]
     [part] = personal_data.parts_of(session, who)
     counts = part.annotations, part.highlights, part.explanations
     is_consistent = listed.minutes_left == round((listed.total - listed.done) * present(listed.seconds_per_item) / 60)

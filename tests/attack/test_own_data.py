@@ -31,12 +31,12 @@ def test_a_lead_gets_nothing_of_an_account_from_elsewhere(sqlite_engine, make_st
         session.flush()
 
         def given_away(pseudonym: str) -> str:
-            return personal_data.as_json(personal_data.of_member(session, study, pseudonym)).decode()
+            return b"".join(personal_data.as_json(personal_data.of_member(session, study, pseudonym))).decode()
 
         assert "laptop of mine" not in given_away(who.pseudonym)
         assert "@university" not in given_away(anna.pseudonym)
         assert "id of a panel" not in given_away(anna.pseudonym)
-        own = personal_data.as_json(personal_data.about(session, who.person_id)).decode()
+        own = b"".join(personal_data.as_json(personal_data.about(session, who.person_id))).decode()
         assert "laptop of mine" in own
         assert "@university" in own
         study.access = Access.panel

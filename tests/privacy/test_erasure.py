@@ -592,15 +592,17 @@ def test_personal_data_are_complete_and_unblind_nothing(sqlite_engine, make_stud
         person, _ = joining.join_open_study(session, study, NAME)
         annotator = Who(person.id, person.pseudonym, person.role, person.name, 0)
         submit(session, study, annotator, traced_answers("=1+1 qwxplain"))
-        data = personal_data.of_member(session, study, annotator.pseudonym)
+        as_json, as_csv = (
+            b"".join(write(personal_data.of_member(session, study, annotator.pseudonym))).decode("utf-8-sig")
+            for write in (personal_data.as_json, personal_data.as_csv)
+        )
 
-    as_json = personal_data.as_json(data).decode()
     for personal in (NAME, annotator.pseudonym, "qwxplain", COMMENT, NOTE, "Reject"):
         assert personal in as_json
     for secret in ("plumbum", "stannum", "ferrum", "item-1", "item-2", "candidate", "$argon2"):
         assert secret not in as_json
     assert json.loads(as_json)["studies"][0]["annotations"][0]["item"] == 1
-    rows = personal_data.as_csv(data).decode("utf-8-sig").splitlines()
+    rows = as_csv.splitlines()
     assert len(rows) == 1 + 6
     assert ",A,Verdict,Reject,rude,'=1+1 qwxplain" in "\n".join(rows)
 

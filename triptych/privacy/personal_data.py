@@ -7,13 +7,13 @@ systems and no ids from files.
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, false, select
-from sqlalchemy.orm import defer
+from sqlalchemy import ColumnElement, false, func, select
 from sqlmodel import Session
 
 from triptych.annotate.answer_rows import highlight_rows
@@ -49,12 +49,13 @@ from triptych.storage.models import (
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of
 
+BATCH = 20  # annotations read at a time: the work of one person may have hundreds of megabytes
 HEADER = ("study", "item", "purpose", "state", "submitted_at", "response", "criterion", "value", "reasons", "text")
 
 
 def about(session: Session, person_id: int, study: Study | None = None) -> JsonObject:
     """Everything stored about the person; with `study`, only that study's part, for its leads, and with their reason
-    for an exclusion. Times are UTC in ISO 8601.
+    for an exclusion. Times are UTC in ISO 8601. The annotations of a study are read as they are iterated.
     """
     person = session.get_one(Person, person_id)
     parts = select(Membership, Study).join(Study, Study.id == Membership.study_id)
@@ -108,13 +109,27 @@ def of_member(session: Session, study: Study, pseudonym: str) -> JsonObject:
     return about(session, withdrawal.annotator(session, study, pseudonym).person_id, study)
 
 
-def as_json(data: JsonObject) -> bytes:
-    return json.dumps(data, ensure_ascii=False, indent=2).encode()
+def as_json(data: JsonObject) -> Iterator[bytes]:
+    """The result of `about`, an annotation per line."""
+    yield _begun(data, "studies")
+    for number, part in enumerate(data["studies"]):
+        yield (b",\n" if number else b"\n") + _begun(part, "annotations")
+        for place, annotation in enumerate(part["annotations"]):
+            yield (b",\n" if place else b"\n") + json.dumps(annotation, ensure_ascii=False).encode()
+        yield b"]}"
+    yield b"]}\n"
 
 
-def as_csv(data: JsonObject) -> bytes:
+def _begun(data: JsonObject, last: str) -> bytes:
+    """The beginning of this object, up to the first entry of its last part, a list."""
+    facts = {name: value for name, value in data.items() if name != last}
+    return f'{json.dumps(facts, ensure_ascii=False)[:-1]}, "{last}": ['.encode()
+
+
+def as_csv(data: JsonObject) -> Iterator[bytes]:
     """The ratings in the result of `about`, one per row."""
-    return "".join(write_csv(_rows(data), HEADER)).encode("utf-8-sig")
+    yield BOM_UTF8
+    yield from (line.encode() for line in write_csv(_rows(data), HEADER))
 
 
 def _rows(data: JsonObject) -> Iterator[Sequence[Cell]]:
@@ -140,7 +155,7 @@ def _part(session: Session, membership: Membership, study: Study, *, for_lead: b
         # written for the log and reports; it may name systems, other people or checks
         **({"excluded_reason": membership.excluded_reason} if for_lead else {}),
         "entry_test": _attempts(session, membership),
-        "annotations": _annotations(session, study, membership.person_id, drafts=True) if annotator else [],
+        "annotations": _annotations(session, study, membership.person_id) if annotator else [],
     }
 
 
@@ -156,16 +171,23 @@ def _attempts(session: Session, membership: Membership) -> list[JsonObject]:
     ]
 
 
-def _annotations(session: Session, study: Study, person_id: int, *, drafts: bool) -> list[JsonObject]:
-    """The person's work in a study; its drafts, which together may be long, on request."""
+def _annotations(session: Session, study: Study, person_id: int) -> Iterator[JsonObject]:
+    """The person's work in a study, read in batches."""
     own_work = (Assignment.study_id == study.id) & (Assignment.person_id == person_id)
+    ids = session.scalars(select(Assignment.id).where(own_work).order_by(Assignment.reserved_at, Assignment.id)).all()
+    for begin in range(0, len(ids), BATCH):
+        batch = ids[begin : begin + BATCH]
+        yield from _batch(session, study, own_work & Assignment.id.in_(batch), begin + 1)
+
+
+def _batch(session: Session, study: Study, own_work: ColumnElement[bool], first_number: int) -> Iterator[JsonObject]:
+    """These annotations, numbered from this number on."""
     readers = (_ratings, _highlights, _set_aside, _comments)
     ratings, highlights, aside, comments = (read(session, own_work) for read in readers)
-    query = select(Assignment).where(own_work).order_by(Assignment.reserved_at, Assignment.id)
-    work = session.scalars(query if drafts else query.options(defer(Assignment.draft))).all()
+    work = session.scalars(select(Assignment).where(own_work).order_by(Assignment.reserved_at, Assignment.id)).all()
     again = last_answers(session, study, [assignment.id for assignment in work])
-    annotations: list[JsonObject] = [
-        {
+    for number, assignment in enumerate(work, first_number):
+        annotation: JsonObject = {
             "item": number,
             # checks look like any other item here, too
             "purpose": assignment.purpose if assignment.purpose in BEFORE_WORK else "main",
@@ -177,19 +199,16 @@ def _annotations(session: Session, study: Study, person_id: int, *, drafts: bool
             "language": assignment.language,
             "reason": assignment.reason,
             "note": assignment.note,
-            "draft": assignment.draft if drafts else None,
+            "draft": assignment.draft,
             "responses_set_aside": aside[assignment.id],
             "ratings": ratings[assignment.id],
             "highlights": highlights[assignment.id],
             "comments": comments[assignment.id],
             **again.get(assignment.id, {}),
         }
-        for number, assignment in enumerate(work, 1)
-    ]
-    for annotation in annotations:
         if annotation["state"] in (AssignmentState.skipped, AssignmentState.ignored):
             annotation["arrangement"] = None  # it describes an earlier answer
-    return annotations
+        yield annotation
 
 
 def last_answers(session: Session, study: Study, assignment_ids: Sequence[int]) -> dict[int, JsonObject]:
@@ -255,10 +274,10 @@ def _ratings(session: Session, own_work: ColumnElement[bool]) -> dict[int, list[
 
 
 def _highlights(session: Session, own_work: ColumnElement[bool]) -> dict[int, list[JsonObject]]:
-    query = select(Highlight).join(Assignment, Assignment.id == Highlight.assignment_id).where(own_work)
+    query = select(*Highlight.__table__.columns).join(Assignment, Assignment.id == Highlight.assignment_id)
     highlights: dict[int, list[JsonObject]] = defaultdict(list)
-    for mark in session.scalars(query.order_by(Highlight.id)):
-        highlights[mark.assignment_id].append(_facts_of(mark.model_dump()))
+    for mark in session.execute(query.where(own_work).order_by(Highlight.id)).mappings():
+        highlights[mark["assignment_id"]].append(_facts_of({**mark}))
     return highlights
 
 
@@ -321,9 +340,18 @@ def parts_of(session: Session, who: Who) -> list[Part]:
 
 
 def _in_short(session: Session, who: Who, membership: Membership, study: Study) -> Part:
-    work = _annotations(session, study, who.person_id, drafts=False)
-    annotations = sum(bool(annotation["ratings"]) for annotation in work)
-    highlights = sum(len(annotation["highlights"]) for annotation in work)
-    explanations = sum(bool(rating["text"]) for annotation in work for rating in annotation["ratings"])
+    own_work = (Assignment.study_id == study.id) & (Assignment.person_id == who.person_id)
+    texts = func.count(func.nullif(Explanation.text, ""))
+    rated = select_answers(Rating.assignment_id, texts).where(own_work).group_by(Rating.assignment_id)
+    explained: dict[int, int] = dict(session.execute(rated).all())
+    marks = select(Highlight.assignment_id, func.count()).join(Assignment, Assignment.id == Highlight.assignment_id)
+    marked: dict[int, int] = dict(session.execute(marks.where(own_work).group_by(Highlight.assignment_id)).all())
+    own = session.scalars(select(Assignment.id).where(own_work)).all()
+    for number, new in answered_again(session, own).items():
+        logged = LoggedAnnotation(**new)
+        marked[number] = len(logged.highlights)
+        explained.pop(number, None)
+        if logged.ratings:
+            explained[number] = sum(bool(rating.text) for rating in logged.ratings)
     promised = withdrawal.what_was_promised(session, study, membership, who.pseudonym)
-    return Part(study, membership, annotations, highlights, explanations, promised)
+    return Part(study, membership, len(explained), sum(marked.values()), sum(explained.values()), promised)

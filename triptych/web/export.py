@@ -51,8 +51,9 @@ class Download(StreamingResponse):
     """A file: a function that builds it, or pieces that are written while they are sent.
 
     Only a few are built and sent at a time, and more get 429: for one person, since files wait in memory, and for
-    everybody together, since pieces hold a database connection until the client has read them. So that a few slow
-    readers do not hold all places, the next download of a person with n of them needs more than n free places.
+    everybody together, since pieces hold a database connection until the client has read them, except those of
+    personal data, which have a holder. So that a few slow readers do not hold all places, the next download of a person
+    with n of them needs more than n free places.
     """
 
     def __init__(
@@ -67,7 +68,8 @@ class Download(StreamingResponse):
         self.own = ("downloads", holder or budgets.key_of_person(who.person_id))
         self.counts = [self.own]
         if isinstance(content, Generator):
-            self.counts.append(ALL)
+            if not holder:
+                self.counts.append(ALL)
             self.pieces = content
         else:
             self.pieces = (build() for build in [content])

@@ -6,7 +6,7 @@ request.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from functools import partial
 
 from sqlmodel import Session
@@ -80,14 +80,16 @@ def _answer(find: FindData, request: Request) -> Response:
     except NotFound as error:
         return refusal(404, str(error))
 
-    def build() -> bytes:
+    def pieces() -> Generator[bytes, None, None]:
         with reading(web_engine()) as session:
-            return write(read(session))
+            for piece in write(read(session)):
+                session.commit()  # so that no connection is held while the browser reads
+                yield piece
 
     headers = {"Content-Disposition": f'attachment; filename="{pseudonym}.{form}"'}
     # in an open study, all annotators at an address may be one stranger
-    holder = key_of_address(request) if who.role == Role.annotator else ""
-    return Download(who, build, media_type, headers, holder)
+    holder = key_of_address(request) if who.role == Role.annotator else budgets.key_of_person(who.person_id)
+    return Download(who, pieces(), media_type, headers, holder)
 
 
 PERSONAL_ROUTES = [
