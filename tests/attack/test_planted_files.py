@@ -240,6 +240,18 @@ def test_a_write_ahead_log_of_another_user_is_not_applied(home, somebody_elses, 
     assert log.read_bytes() == b"theirs"
 
 
+def test_no_pipe_of_another_user_holds_a_command(home, somebody_elses, capsys):
+    """SQLite waited for ever for somebody to write into it, in the place of the memory that its processes share."""
+    engine = database.open_engine(settings.database_url())
+    schema.migrate(engine)
+    engine.dispose()
+    os.mkfifo(home / "triptych.db-shm")
+    somebody_elses(home / "triptych.db-shm")
+
+    assert main.main(["data", "backup"]) == 2
+    assert "triptych.db-shm belongs to another user" in capsys.readouterr().err
+
+
 def test_a_journal_beside_a_backup_deletes_nothing(sqlite_engine, make_study, victim, tmp_path):
     with database.writing(sqlite_engine) as session:
         make_study(session)

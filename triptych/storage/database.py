@@ -28,7 +28,7 @@ from sqlmodel import Session
 from triptych import clock, settings
 from triptych.errors import NotAllowed, UnsafeDatabase
 from triptych.storage import events, host, outputs
-from triptych.storage.sqlite_files import MALFORMED, FileInUse, journals
+from triptych.storage.sqlite_files import COMPANIONS, MALFORMED, FileInUse, companion
 from triptych.storage.unavailable import BUSY, DatabaseBusy, DatabaseUnavailable, explained
 
 PRAGMAS = {
@@ -152,8 +152,9 @@ def open_engine(url: str) -> Engine:
         _refuse_foreign_links(url)
     path = sqlite_path(url)
     host.refuse_unsafe_folder(path.parent)
-    # SQLite applies a write-ahead log, and deletes any file that a journal names
-    for used in filter(Path.exists, [path.parent, path, *journals(path)]):
+    # SQLite applies a write-ahead log, deletes any file that a journal names, and waits for a pipe in the place of its
+    # shared memory
+    for used in filter(Path.exists, [path.parent, path, *(companion(path, ending) for ending in COMPANIONS)]):
         host.refuse_foreign(used)
     engine = create_engine(
         url,
