@@ -1,5 +1,7 @@
 """Which check comes next: rates, distances and repeatability; comparing answers; check items of a file."""
 
+from collections import Counter
+
 import pytest
 from helpers.annotations import submission
 from helpers.check_items import check_item
@@ -102,6 +104,18 @@ def test_repeats_come_late_and_show_items_rated_once(percent, distance, seed, to
     assert all(item % 7 for _, item in repeats)
     assert len({item for _, item in repeats}) == len(repeats)
     assert abs(len(repeats) - max(3, round(total * percent / 100))) <= 1
+
+
+def test_when_a_check_comes_differs_evenly_between_annotators():
+    """Who hears from others when a check came cannot expect theirs."""
+    rules = Checks(attention_every=20, gold_every=0)
+    shown = [places(sequence(rules, str(seed), 40, gold=()), Purpose.attention) for seed in range(300)]
+    first, second = (Counter(attention[number] for attention in shown) for number in (0, 1))
+
+    assert sorted(first) == [5, 6, 7, 8]
+    assert sorted(second) == [*range(27, 37)]  # the middle half of its twenty items, after the first check
+    assert min(first.values()) > 300 / 4 * 0.7
+    assert min(second.values()) > 300 / 10 * 0.5
 
 
 def test_a_study_without_check_items_has_no_checks():
