@@ -79,6 +79,20 @@ def enter(session, study, who) -> None:
     session.execute(update(Membership).where(own).values(instructions_read_at=clock.now()))
 
 
+def test_excluding_reads_no_draft(sqlite_engine, make_study):
+    """Drafts at the limits, of 300 items of one annotator, held everybody's writes for seconds."""
+    with database.writing(sqlite_engine) as session:
+        study, lead, (anna, _) = make_study(session)
+        submit(session, study, anna)
+        session.execute(text("UPDATE assignment SET draft = 'no JSON'"))
+
+    with database.writing(sqlite_engine) as session:
+        exclusions.exclude(session, study, anna.pseudonym, REASON, lead.pseudonym)
+
+    with database.reading(sqlite_engine) as session:
+        assert events.since(session, study.id, 0)[-1].kind == EventKind.annotator_excluded
+
+
 def test_excluding_reopens_places_and_reinstating_makes_the_extra_ones_surplus(engine, make_study):
     with database.writing(engine) as session:
         study, lead, (anna, ben) = make_study(session, items=2, raters_per_item=1)

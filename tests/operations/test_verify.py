@@ -120,13 +120,13 @@ def test_a_withdrawal_after_a_baseline_is_no_tampering(sqlite_engine, filled):
 
 
 def test_a_column_that_an_upgrade_adds_is_no_tampering(sqlite_engine, make_study, monkeypatch):
-    as_carried = rows.as_carried
+    carried = rows.carried
 
-    def without_instructions(*row):
-        return {name: value for name, value in as_carried(*row).items() if name != "instructions_version"}
+    def without_instructions(table):
+        return [name for name in carried(table) if name != "instructions_version"]
 
     with monkeypatch.context() as before, writing(sqlite_engine) as session:
-        before.setattr(rows, "as_carried", without_instructions)
+        before.setattr(rows, "carried", without_instructions)
         study = fill(session, make_study)
         events.write_pending(session)
     assert "instructions_version is not in the log" in verdict_of(sqlite_engine, study).sentence

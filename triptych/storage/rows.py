@@ -8,13 +8,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
 from typing import Any
 
-from sqlalchemy import JSON, ColumnElement, Connection, ForeignKeyConstraint, Table, or_, select
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    ColumnElement,
+    Connection,
+    Float,
+    ForeignKeyConstraint,
+    Integer,
+    Table,
+    or_,
+    select,
+)
 
 from triptych.storage.models import (
     Assignment,
@@ -123,6 +134,7 @@ class _CarriedAs(StrEnum):
     """How a column's values are carried."""
 
     plain = "plain"
+    number = "number"
     person = "person"
     json = "json"
     hidden = "hidden"
@@ -137,8 +149,11 @@ def _shapes(table: Table) -> dict[str, _CarriedAs]:
 def _shape(table: Table, name: str) -> _CarriedAs:
     if name == "person_id":
         return _CarriedAs.person
-    if isinstance(table.columns[name].type, JSON):
+    kind = table.columns[name].type
+    if isinstance(kind, JSON):
         return _CarriedAs.json
+    if isinstance(kind, Integer | Float | Boolean):
+        return _CarriedAs.number
     return _CarriedAs.hidden if f"{table.name}.{name}" in ALWAYS_HIDDEN else _CarriedAs.plain
 
 
@@ -258,9 +273,31 @@ def read(
     """The rows of these tables as they are stored now: name of the table → its rows, packed."""
     persons = pseudonyms(connection, roots)
     return {
-        table.name: packed(as_carried(table, row, persons) for row in stored(connection, table, within(table, roots)))
+        table.name: {
+            "columns": list(carried(table)),
+            "rows": list(_lines(connection, table, within(table, roots), persons)),
+        }
         for table in tables
     }
+
+
+def _lines(
+    connection: Connection, table: Table, which: ColumnElement[bool], persons: Mapping[int, str]
+) -> Iterator[list[object]]:
+    """These rows as recorded in the log, in the order of their numbers; others cannot write meanwhile.
+
+    Other columns are not read: drafts may be long.
+    """
+    names = carried(table)
+    query = select(*(table.c[name] for name in names)).where(which).order_by(*table.primary_key.columns)
+    for batch in connection.execute(query.execution_options(yield_per=1000)).partitions():
+        columns = zip(names, zip(*batch, strict=True), strict=True)
+        read = (_column(values, _shapes(table)[name], persons) for name, values in columns)
+        yield from map(list, zip(*read, strict=True))
+
+
+def _column(values: Sequence[object], shape: _CarriedAs, persons: Mapping[int, str]) -> Sequence[object]:
+    return values if shape is _CarriedAs.number else [_value(value, shape, persons) for value in values]
 
 
 def stored(connection: Connection, table: Table, which: ColumnElement[bool]) -> Iterable[Mapping[str, Any]]:
