@@ -94,16 +94,16 @@ def _forget_what_was_logged(session: Session, study: Study, person: Person, rubr
     about_work = Event.assignment_id.in_(own_work) & Event.kind.not_in(BY_LEADS)
     by_person = (Event.actor == person.pseudonym) & Event.kind.in_(BY_ANNOTATORS)
     query = (
-        select(EventDetail, Event.kind, Event.assignment_id)
+        select(EventDetail.event_id, EventDetail.old, EventDetail.new, Event.kind, Event.assignment_id)
         .join(Event, Event.id == EventDetail.event_id)
         .where(Event.study_id == study.id)
         .where(or_(about_work, Event.subject == person.pseudonym, by_person))
+        .execution_options(yield_per=100)  # all values together may be long
     )
     event_ids = [
-        detail.event_id
-        for detail, kind, assignment in session.execute(query)
-        if kind not in WITHOUT_TEXTS
-        and (assignment is None or _holds_other_text(rubric_words, [detail.old, detail.new]))
+        event_id
+        for event_id, old, new, kind, assignment in session.execute(query)
+        if kind not in WITHOUT_TEXTS and (assignment is None or _holds_other_text(rubric_words, [old, new]))
     ]
     deletion = delete(EventDetail).where(EventDetail.event_id.in_(event_ids))
     session.execute(deletion.execution_options(synchronize_session=False))
