@@ -596,3 +596,20 @@ def test_the_menu_asks_for_the_options_of_the_format():
     app.selectbox[0].set_value("events").run()
     assert len(app.caption) == 1
     assert not app.exception
+
+
+def test_an_export_holds_few_items_at_a_time(sqlite_engine, make_study, monkeypatch):
+    """Each of their annotations may hold a thousand highlights."""
+    read, batches = exports.with_texts, []
+
+    def counted(session, batch, *names):
+        batches.append(len(batch))
+        return read(session, batch, *names)
+
+    monkeypatch.setattr(exports, "with_texts", counted)
+    with database.writing(sqlite_engine) as session:
+        study, _, _ = make_study(session, items=100)
+        exported = list(exports.read_finished(session, study).items(EVERYTHING))
+
+    assert sum(batches) == len(exported) >= 100
+    assert max(batches) <= 50
