@@ -32,13 +32,13 @@ from triptych.study.settings import Checks, settings_of
 from triptych.web.work import MAX_PARTS, parsed_json
 
 LONG = 30_000  # characters of each response
-MOST_MARKS = 1000
+MOST_MARKS = 200
 SKIP = "skip: {title: Skip, reasons: [{key: no, title: No}]}\n"
 FIELDS = SetAsideMessage.model_fields
 
 
 def test_highlights_are_no_copies_of_a_text_by_the_thousand(sqlite_engine):
-    """A message of 73 KB stored 60 MB of quotes."""
+    """A message of 73 KB, with a thousand of them, stored 60 MB of quotes."""
     with writing(sqlite_engine) as session:
         [item] = draft_items(1)
         texts = tuple(replace(candidate, text="word " * (LONG // 5)) for candidate in item.candidates)

@@ -143,7 +143,7 @@ def impossible_answers(answers: dict[str, Any]) -> dict[str, dict[str, Any]]:
         "a highlight of the context": with_highlight(answers, slot="item"),
         "a field that does not exist": {**answers, "system": "tuned-7b"},
         "a reason that is not offered": {**answers, "set_aside": {"A": "boring"}},
-        "too many highlights": {**answers, "highlights": with_highlight(answers)["highlights"] * 1001},
+        "too many highlights": {**answers, "highlights": with_highlight(answers)["highlights"] * 201},
     }
 
 

@@ -15,7 +15,7 @@ from triptych.storage.models import Assignment, Candidate, Item, Slot, Turn
 from triptych.storage.writes import AnswerRows, Explained
 from triptych.study.lifecycle import Design
 
-# Limit for an annotation's highlights: quotes are stored, and a message of 70 KB can mark a long text a thousand times.
+# Limit for an annotation's highlights: quotes are stored, and a message of 15 KB can mark a long text 200 times.
 # The larger of the two counts.
 MOST_QUOTED = 100_000  # characters
 TIMES_QUOTED = 5  # times the characters of the item's texts

@@ -20,6 +20,7 @@ from triptych.rubric.wording import length_in_words
 
 WHOLE_ITEM, CONTEXT = "item", "context"
 MAX_TEXT = 10_000
+MAX_HIGHLIGHTS = 200  # of an annotation; a withdrawal records all that remain in one transaction
 # PostgreSQL cannot store NUL, and no keyboard types one
 Text = Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(lambda text: text.replace("\x00", ""))]
 Name = Annotated[str, Field(max_length=60)]
@@ -66,7 +67,7 @@ class Answers(DraftPart):
 
     ratings: dict[Name, dict[Name, Any]] = {}
     explanations: dict[Name, dict[Name, dict[Name, DraftExplanation]]] = {}
-    highlights: list[DraftHighlight] = Field(default=[], max_length=1000)
+    highlights: list[DraftHighlight] = Field(default=[], max_length=MAX_HIGHLIGHTS)
     set_aside: dict[Name, Name] = {}
     note: Text = ""
 
