@@ -17,7 +17,7 @@ import pytest
 import triptych as tt
 from triptych import clock, settings
 from triptych.cli import main
-from triptych.errors import UnsafeDatabase
+from triptych.errors import NotFound, UnsafeDatabase
 from triptych.operations import backup, move
 from triptych.privacy import erasure, withdrawal
 from triptych.scripting import home as home_of_scripts
@@ -81,7 +81,36 @@ def test_a_pipe_in_the_place_of_the_lock_stalls_nobody(home):
     assert host.noted(host.lock_in(home)) is None
 
 
-@pytest.mark.parametrize("name", ["triptych.db", "cookie.secret"])
+def test_no_lock_of_another_user_is_used(home, somebody_elses):
+    """They could delete it while a command ran, so that a server started; and commands printed the address in it."""
+    lock = host.lock_in(home)
+    lock.write_text('{"address": "http://evil.example", "port": 1, "bound": "0.0.0.0"}')
+    somebody_elses(lock)
+
+    assert host.noted(lock) is None
+    with pytest.raises(UnsafeDatabase, match="cannot be used as a lock: it belongs to another user"):
+        host.lock_file(lock, "refused")
+
+
+def test_scripts_call_no_server_of_another_user(home, somebody_elses):
+    """They got what the script sent, and made up the answers."""
+    place = home / host.RUNNING
+    place.write_text('{"url": "http://127.0.0.1:1", "key": "theirs"}')
+    assert home_of_scripts.running_app(home) == ("http://127.0.0.1:1", "theirs")
+    somebody_elses(place)
+
+    with pytest.raises(NotFound):
+        home_of_scripts.running_app(home)
+
+
+def test_no_pipe_stalls_a_script(home):
+    os.mkfifo(home / host.RUNNING)
+
+    with pytest.raises(NotFound):
+        home_of_scripts.running_app(home)
+
+
+@pytest.mark.parametrize("name", ["triptych.db", "cookie.secret", "running.json"])
 def test_a_file_of_another_user_is_not_used(home, somebody_elses, name):
     (home / name).touch()
     somebody_elses(home / name)

@@ -46,7 +46,8 @@ def is_key(text: str) -> bool:
 def running_app(folder: Path) -> tuple[str, str]:
     """The address on this computer of the app that uses this folder, and the key that it accepts. Raises NotFound."""
     try:
-        content = json.loads((folder / FILE).read_text(encoding="utf-8"))
+        with open(folder / FILE, encoding="utf-8", opener=host.owned) as file:
+            content = json.load(file)
         return str(content["url"]), str(content["key"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise NotFound(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -33,9 +34,9 @@ SYNCHRONISED = ("onedrive", "dropbox", "icloud", "google drive", "googledrive", 
 
 
 def lock_file(path: Path, message: str) -> IO[str]:
-    """Lock the file until the returned handle is closed. Raises UnsafeDatabase if it is locked, or a link."""
+    """Lock the file until the returned handle is closed. Raises UnsafeDatabase if it is locked or not ours."""
     try:
-        handle = open(path, "a+", encoding="utf-8", opener=unfollowed)  # noqa: SIM115 (the caller closes it)
+        handle = open(path, "a+", encoding="utf-8", opener=owned)  # noqa: SIM115 (the caller closes it)
     except OSError as error:
         raise UnsafeDatabase(f"{path} cannot be used as a lock: {error.strerror}.") from error
     try:
@@ -54,6 +55,15 @@ def lock_in(home: Path) -> Path:
 def unfollowed(path: str, flags: int) -> int:
     """Opens a file but no link, with which another user could make us overwrite a file; does not wait for a pipe."""
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0), 0o666)
+
+
+def owned(path: str, flags: int) -> int:
+    """Opens a file as `unfollowed`, but none of another user, who could delete or rewrite it. Raises OSError."""
+    opened = unfollowed(path, flags)
+    if _are_others({os.fstat(opened).st_uid}) and not settings.group_may():
+        os.close(opened)
+        raise PermissionError(errno.EPERM, "it belongs to another user", path)
+    return opened
 
 
 def read_placed(path: Path) -> bytes:
@@ -87,7 +97,7 @@ def write_note(lock: IO[str], place: RunningAt) -> None:
 def noted(path: Path) -> RunningAt | None:
     """The server noted in a lock file, which may have stopped since; None if the note can't be read."""
     # on Windows a locked file cannot be read
-    with suppress(OSError, ValueError, TypeError), open(path, encoding="utf-8", opener=unfollowed) as file:
+    with suppress(OSError, ValueError, TypeError), open(path, encoding="utf-8", opener=owned) as file:
         place = RunningAt(**json.loads(file.read(MAX_NOTE)))
         if [type(value) for value in vars(place).values()] == [str, int, str]:
             return place
@@ -137,7 +147,10 @@ def forgetful() -> str:
 
 def is_foreign(place: Path) -> bool:
     """Whether a user other than this one and the administrator owns a folder or a file, or a link in its place."""
-    owners = {place.stat().st_uid, place.lstat().st_uid}
+    return _are_others({place.stat().st_uid, place.lstat().st_uid})
+
+
+def _are_others(owners: set[int]) -> bool:
     return os.name != "nt" and not is_administrator() and not owners <= {0, os.geteuid()}
 
 

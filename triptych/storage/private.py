@@ -112,9 +112,11 @@ def refuse_unusable() -> None:
             next(path.iterdir(), None)
             host.refuse_foreign(path)
             tempfile.TemporaryFile(dir=path).close()
-        for path in filter(os.path.lexists, [*_of_database(), settings.local_folder() / "cookie.secret"]):
+        secrets = [settings.local_folder() / name for name in ("cookie.secret", host.RUNNING)]
+        for path in filter(os.path.lexists, [*_of_database(), *secrets]):
             host.refuse_foreign(path)
-            path.open("r+b").close()
+            if path.name != host.RUNNING:  # which is made anew at each start, whoever of a group left it
+                path.open("r+b").close()
     except OSError as error:
         place = path if isinstance(path, Path) else error.filename or path
         raise UnsafeDatabase(f"{place} cannot be read and written: {error.strerror}. {host.ADVICE}") from error
