@@ -636,6 +636,7 @@ ODD = [
     ("assignment", "design_hash", "'x'"),
     ("assignment", "language", "'en' || char(10) || 'System 1 is best'"),
     ("item", "meta", """'{"year": 1e400}'"""),
+    ("item", "meta", "'[]'"),
     ("criterion", "key", "'another'"),
     ("criterion", "kind", "'another'"),
     ("option", "key", "'=1'"),
@@ -645,6 +646,7 @@ ODD_ROWS = [
     "INSERT INTO system (study_id, name, blind_code) WITH RECURSIVE n(i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n "
     "WHERE i < 300) SELECT study.id, i, i FROM study, n",
     """UPDATE study SET settings = '{"pay": {"per_item": "1E+900000000"}}'""",
+    """UPDATE study SET settings = '{"items_per_annotator": "7"}'""",
     *(
         f"""UPDATE study SET settings = '{{"heds": {answers}}}'"""
         for answers in (

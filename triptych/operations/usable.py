@@ -55,7 +55,7 @@ from triptych.study import contents, lifecycle
 from triptych.study.copies import EarlierRuns
 from triptych.study.heds_answers import LONGEST
 from triptych.study.heds_questions import BY_NUMBER
-from triptych.study.settings import Consent, EntryRules, Pay, Sharing, settings_of
+from triptych.study.settings import Consent, EntryRules, Pay, Sharing, placed_settings
 
 # what reports and exports print as it is
 HASH, LANGUAGE = re.compile("[0-9a-f]{64}"), re.compile("[A-Za-z0-9_-]{2,8}")
@@ -64,6 +64,7 @@ MAX_LEVELS = 100  # of lists and objects in JSON; pages and exports take several
 MAX_ARRIVALS, LONGEST_ARRIVALS = 20, 2**20  # times, and characters with all renamed people
 UNIT, ARRANGED, REASONS = TypeAdapter(MarkUnit | None), TypeAdapter(list[Arrangement]), TypeAdapter(list[list[str]])
 TURNS = TypeAdapter(list[tuple[str, str]])
+BESIDE = TypeAdapter(tuple[dict[str, Any], dict[str, str]])  # fields and further texts of an item
 Count = Annotated[int, Field(ge=0, le=LARGEST_INTEGER)]  # Python does not print one of more than 4,300 digits
 COUNTS = TypeAdapter(list[Count])
 SHEET = TypeAdapter(dict[str, tuple[list[int], Annotated[str, Field(max_length=LONGEST)]]])
@@ -180,7 +181,7 @@ def refuse_unusable(session: Session, study: Study) -> None:
     """Raises one of UNUSABLE for settings, a rubric, items, work or a log that no page could show."""
     if len(study.title) > lifecycle.LONGEST_TITLE:  # every page of the lead lists all titles
         raise ValueError(f"a title of {len(study.title):,} characters")
-    _refuse_odd_datasheet(settings_of(study).heds)
+    _refuse_odd_datasheet(placed_settings(study).heds)
     _refuse_odd_design(session, study)
     turned_away = select(Membership.turned_away_as).where(Membership.study_id == study.id)
     for end in {*session.scalars(turned_away)} - {None, FAILED, SCREENED_OUT}:
@@ -216,9 +217,7 @@ def _refuse_odd_design(session: Session, study: Study) -> None:
         raise ValueError("an unblinding that is not in the log")
     for purpose in Purpose:
         contents.stored_items(session, study, purpose)
-    spoken = select(Candidate.turns).join(Item).where(Item.study_id == study.id)
-    for turns in session.scalars(spoken.execution_options(yield_per=frozen.BATCH)):
-        TURNS.validate_python([] if turns is None else turns)
+    _refuse_odd_texts(session, study)
     _refuse_odd_checks(session, study, rubric)
     items = select(func.count(Item.id)).where(Item.study_id == study.id, Item.purpose == Purpose.main)
     if session.scalar(items) != study.item_count:
@@ -227,6 +226,15 @@ def _refuse_odd_design(session: Session, study: Study) -> None:
     last = func.max(Turn.position) != func.count() - 1
     if session.scalar(positions.group_by(Turn.item_id).having(or_(func.min(Turn.position) != 0, last))):
         raise ValueError("turns that are not numbered from 0")
+
+
+def _refuse_odd_texts(session: Session, study: Study) -> None:
+    spoken = select(Candidate.turns).join(Item).where(Item.study_id == study.id)
+    for turns in session.scalars(spoken.execution_options(yield_per=frozen.BATCH)):
+        TURNS.validate_python([] if turns is None else turns)
+    beside = select(Item.meta, Item.extra_texts).where(Item.study_id == study.id)
+    for row in session.execute(beside.execution_options(yield_per=frozen.BATCH)):
+        BESIDE.validate_python(tuple(row))
 
 
 def _refuse_odd_systems(session: Session, study: Study) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import secrets
 from datetime import date
 from decimal import Decimal
@@ -289,6 +290,13 @@ class StudySettings(SettingsPart):
 def settings_of(study: Study) -> StudySettings:
     """The study's settings, typed; settings that are not stored have their defaults."""
     return StudySettings.model_validate(_as_now(study.settings))
+
+
+def placed_settings(study: Study) -> StudySettings:
+    """As `settings_of`, for settings that somebody may have written into a file: each value has the form in which this
+    program stores it, as it may be read without its type. Raises ValidationError, ValueError.
+    """
+    return StudySettings.model_validate_json(json.dumps(_as_now(study.settings)), strict=True)
 
 
 def formats_of(study: Study) -> Formats:
