@@ -637,6 +637,8 @@ ODD = [
     ("assignment", "language", "'en' || char(10) || 'System 1 is best'"),
     ("item", "meta", """'{"year": 1e400}'"""),
     ("item", "meta", "'[]'"),
+    ("system", "blind_code", "2147483640"),
+    ("system", "name", "printf('%.*c', 300000, 'x')"),
     ("criterion", "key", "'another'"),
     ("criterion", "kind", "'another'"),
     ("option", "key", "'=1'"),

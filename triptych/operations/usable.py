@@ -25,7 +25,7 @@ from triptych.annotate.onboarding import SCREENED_OUT
 from triptych.annotate.outcomes import LATER, how_it_ended
 from triptych.errors import ImportRefused, InvalidRubric
 from triptych.formats.model import MAX_CANDIDATES, MAX_SYSTEMS
-from triptych.formats.ratings.model import LONGEST_SECONDS, YEARS
+from triptych.formats.ratings.model import LONGEST_SECONDS, MAX_NAME, YEARS
 from triptych.operations import frozen
 from triptych.privacy import personal_data
 from triptych.rubric.answers import Answers, Arrangement, MarkUnit
@@ -59,6 +59,7 @@ from triptych.study.settings import Consent, EntryRules, Pay, Sharing, placed_se
 
 # what reports and exports print as it is
 HASH, LANGUAGE = re.compile("[0-9a-f]{64}"), re.compile("[A-Za-z0-9_-]{2,8}")
+HIGHEST_CODE = 10 * MAX_SYSTEMS  # of a system
 LARGEST_INTEGER = 2**31 - 1  # that a column of PostgreSQL stores
 MAX_LEVELS = 100  # of lists and objects in JSON; pages and exports take several calls for each, and fail at some number
 MAX_ARRIVALS, LONGEST_ARRIVALS = 20, 2**20  # times, and characters with all renamed people
@@ -238,12 +239,15 @@ def _refuse_odd_texts(session: Session, study: Study) -> None:
 
 
 def _refuse_odd_systems(session: Session, study: Study) -> None:
-    numbered = select(func.count(), func.min(System.blind_code)).where(System.study_id == study.id)
-    systems, first = session.execute(numbered).one()
+    code = System.blind_code
+    numbered = select(func.count(), func.min(code), func.max(code), func.max(func.length(System.name)))
+    systems, first, last, longest = session.execute(numbered.where(System.study_id == study.id)).one()
     if systems > MAX_SYSTEMS:
         raise ValueError(f"more than {MAX_SYSTEMS} systems")
-    if systems and first < 1:
-        raise ValueError(f"{first} as system.blind_code")
+    if systems and (first < 1 or last > HIGHEST_CODE):
+        raise ValueError(f"{first} to {last} as system.blind_code")
+    if systems and longest > MAX_NAME:  # a report repeats it in each row
+        raise ValueError(f"a system name of {longest:,} characters")
 
 
 def _refuse_odd_checks(session: Session, study: Study, rubric: Rubric) -> None:
