@@ -115,7 +115,7 @@ def refuse_unusable() -> None:
         secrets = [settings.local_folder() / name for name in ("cookie.secret", host.RUNNING)]
         for path in filter(os.path.lexists, [*_of_database(), *secrets]):
             host.refuse_foreign(path)
-            if path.name != host.RUNNING:  # which is made anew at each start, whoever of a group left it
+            if path.name != host.RUNNING:  # each start replaces it, even one of another member of a group
                 path.open("r+b").close()
     except OSError as error:
         place = path if isinstance(path, Path) else error.filename or path
