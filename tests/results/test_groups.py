@@ -33,6 +33,7 @@ from triptych.results.warnings import BY_CHANCE, findings
 from triptych.stats.analysis.collection import Collected
 from triptych.stats.analysis.study import length_of
 from triptych.stats.crossed import CrossedEffects, Difference
+from triptych.stats.numbers import p_words
 from triptych.storage import database, events
 from triptych.storage.events import EventKind
 from triptych.storage.models import Person
@@ -231,6 +232,13 @@ def test_the_smallest_p_is_one_that_decides():
     assert between_groups(analysis, "c1").startswith("No clear difference between groups (smallest adjusted p = 1.000)")
 
 
+def test_the_smallest_of_several_p_is_named():
+    analysis = analysed(crossed(40, 12, seed=2), annotator_groups={f"P-{n}": "ab"[n % 2] for n in range(12)})
+    adjusted = [present(of.p_holm) for of in analysis.group_differences if of.other]
+    assert len({round(p, 3) for p in adjusted}) > 1
+    assert f"(smallest adjusted {p_words(min(adjusted))})" in between_groups(analysis, "c1")
+
+
 def test_a_small_group_with_little_work_prefers_nothing_by_chance():
     """Permuted labels said so in 8 of these 20 studies without a difference."""
     groups = {f"P-{n}": "crowd" if n < 3 else "expert" for n in range(18)}
@@ -313,6 +321,20 @@ def test_no_severity_explains_a_smaller_difference_away_from_the_ends():
     groups = {f"P-{who}": ("severe", "mild")[who % 2] for who in range(12)}
     sentence = between_groups(analysed(make_frame(likert_rubric(1, 5), rows), annotator_groups=groups), "c1")
     assert "apart by" in sentence and "severity" not in sentence
+
+
+def test_no_severity_explains_an_opposite_preference():
+    """The mild group is at the top of the scale, but clearly prefers the system that the other likes less."""
+    rows = []
+    for item, who, system in np.ndindex(40, 12, 2):
+        noise = (item + who // 2) % 5
+        value = 5 - system * (noise < 3) if who % 2 else 2 + system + (noise > 1)
+        named = {"annotator": f"P-{who}", "item": f"i{item}", "system": system + 1, "criterion": "c1"}
+        rows.append({**named, "value": float(value)})
+    groups = {f"P-{who}": ("severe", "mild")[who % 2] for who in range(12)}
+    sentence = between_groups(analysed(make_frame(likert_rubric(1, 5), rows), annotator_groups=groups), "c1")
+    assert "-0.60 against +1.00" in sentence
+    assert "severity" not in sentence
 
 
 def test_groups_are_not_tested_before_collection_is_over():
