@@ -6,7 +6,7 @@ import pytest
 from helpers.annotations import login_of, submitting
 from helpers.present import present
 from helpers.studies import add_person, full_answers, join
-from sqlalchemy import event, select
+from sqlalchemy import event, select, update
 
 from triptych.annotate import assignments, desk, drafts
 from triptych.annotate.assignments import NoItem
@@ -71,6 +71,17 @@ def test_a_later_text_is_sent_when_those_before_are_answered(sqlite_engine, make
 
         desk.act(session, study, who, submitting(first.view, "submission-1"))
         assert texts(desk.lay(session, study, who, showing=first.view.work.token)) == [True, True, True]
+
+
+def test_a_draft_with_more_highlights_than_now_opens(sqlite_engine, make_study):
+    """Version 0.1.0 stored up to a thousand."""
+    mark = {"slot": "A", "turn": None, "start": 0, "end": 5, "label": "quote", "comment": ""}
+    with writing(sqlite_engine) as session:
+        study, _, (who, _) = make_study(session, presentation="succession")
+        desk.lay(session, study, who)
+        session.execute(update(Assignment).values(draft={"highlights": [mark] * 1000}))
+
+        assert len(present(present(desk.lay(session, study, who).view).draft)["highlights"]) == 1000
 
 
 def test_the_language_of_the_page_is_stored_with_an_annotation(opened):

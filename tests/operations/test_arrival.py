@@ -746,6 +746,17 @@ def test_a_study_arrives_with_its_datasheet(journey, tmp_path, ready_sqlite):
     fresh.dispose()
 
 
+def test_a_study_with_an_older_draft_arrives(journey, tmp_path, ready_sqlite):
+    """Version 0.1.0 stored up to a thousand highlights of an item."""
+    fresh = home(tmp_path / "fresh.db", ready_sqlite)
+    draft = {"highlights": [{"slot": "A", "start": 0, "end": 1, "label": "quote"}] * 1000}
+    change = f"UPDATE assignment SET draft = '{json.dumps(draft)}'"
+    arrived = capsule.import_study(with_log(journey.file, tmp_path, change), fresh, lead_of(fresh, "Dr Fresh"))
+
+    assert arrived.slug == SLUG
+    fresh.dispose()
+
+
 def test_a_log_of_many_arrivals_is_never_played(journey, tmp_path, monkeypatch):
     """At each, the numbers and names of all later ones are put together, while nobody else can write."""
     file = with_arrivals(journey.file, tmp_path, 21)

@@ -134,6 +134,13 @@ def test_a_draft_no_honest_browser_sends_is_refused(draft):
         check_draft(RUBRIC, "main", 3, parse_answers(draft))
 
 
+def test_more_highlights_than_an_item_can_have_are_counted():
+    mark = {"slot": "A", "turn": None, "start": 0, "end": 5, "label": "good"}
+    check_draft(RUBRIC, "main", 3, parse_answers({"highlights": [mark] * 200}))
+    with pytest.raises(InvalidAnnotation, match="can have 200 highlights, and this one has 203"):
+        check_draft(RUBRIC, "main", 3, parse_answers({"highlights": [mark] * 203}))
+
+
 def test_an_unfinished_draft_is_welcome():
     check_draft(RUBRIC, "main", 3, parse_answers({"ratings": {"A": {"fluency": 1}}, "note": "see the second sentence"}))
 

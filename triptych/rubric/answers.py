@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from triptych.errors import InvalidAnnotation, first_mistake
+from triptych.languages.language import _, message
 from triptych.rubric.model import LETTERS, Criterion, Rubric
 from triptych.rubric.scales import Ask, Best, Choice, Value, shown
 from triptych.rubric.wording import length_in_words
@@ -21,6 +22,7 @@ from triptych.rubric.wording import length_in_words
 WHOLE_ITEM, CONTEXT = "item", "context"
 MAX_TEXT = 10_000
 MAX_HIGHLIGHTS = 200  # of an annotation; a withdrawal records all that remain in one transaction
+MAX_EARLIER_HIGHLIGHTS = 1000  # that drafts of earlier versions may have
 # PostgreSQL cannot store NUL, and no keyboard types one
 Text = Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(lambda text: text.replace("\x00", ""))]
 Name = Annotated[str, Field(max_length=60)]
@@ -67,7 +69,7 @@ class Answers(DraftPart):
 
     ratings: dict[Name, dict[Name, Any]] = {}
     explanations: dict[Name, dict[Name, dict[Name, DraftExplanation]]] = {}
-    highlights: list[DraftHighlight] = Field(default=[], max_length=MAX_HIGHLIGHTS)
+    highlights: list[DraftHighlight] = Field(default=[], max_length=MAX_EARLIER_HIGHLIGHTS)
     set_aside: dict[Name, Name] = {}
     note: Text = ""
 
@@ -105,7 +107,13 @@ def parse_answers(data: object) -> Answers:
 
 
 def check_draft(rubric: Rubric, study_round: str, candidates: int, answers: Answers) -> None:
-    """Refuse what the workbench would never send, but accept an unfinished annotation. Raises InvalidAnnotation."""
+    """Refuse what the workbench would never send, and too many highlights, but accept an unfinished annotation.
+
+    Raises InvalidAnnotation.
+    """
+    if len(answers.highlights) > MAX_HIGHLIGHTS:
+        sentence = message("An item can have {limit} highlights, and this one has {count}. Remove some.")
+        raise InvalidAnnotation(_(sentence, limit=MAX_HIGHLIGHTS, count=len(answers.highlights)))
     criteria = {criterion.key: criterion for criterion in rubric.asked(study_round)}
     for place, values in answers.ratings.items():
         about = "item" if _position(place, candidates) is None else "candidate"
