@@ -599,7 +599,7 @@ def test_the_menu_asks_for_the_options_of_the_format():
 
 
 def test_an_export_holds_few_items_at_a_time(sqlite_engine, make_study, monkeypatch):
-    """Each of their annotations may hold a thousand highlights."""
+    """Each of their annotations may hold hundreds of highlights."""
     read, batches = exports.with_texts, []
 
     def counted(session, batch, *names):

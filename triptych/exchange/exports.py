@@ -65,7 +65,7 @@ from triptych.storage.models import (
 from triptych.study import lifecycle, log
 from triptych.study.system_names import speaker_titles, system_names
 
-BATCH = 30  # items, since an annotation may hold a thousand highlights
+BATCH = 30  # items, since an annotation may hold hundreds of highlights
 TEXTS = (".csv", ".json", ".jsonl", ".yaml", ".xml")
 FIRST_LINES, LONGEST_LINE = 4, 300
 LOGGED = [column.name for column in Event.__table__.columns if column.name not in ("id", "at")]
