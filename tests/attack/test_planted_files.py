@@ -88,7 +88,7 @@ def test_no_lock_of_another_user_is_used(home, somebody_elses):
     somebody_elses(lock)
 
     assert host.noted(lock) is None
-    with pytest.raises(UnsafeDatabase, match="cannot be used as a lock: it belongs to another user"):
+    with pytest.raises(UnsafeDatabase, match="a lock: it belongs to another user. Give it to the user who"):
         host.lock_file(lock, "refused")
 
 

@@ -38,7 +38,7 @@ def lock_file(path: Path, message: str) -> IO[str]:
     try:
         handle = open(path, "a+", encoding="utf-8", opener=owned)  # noqa: SIM115 (the caller closes it)
     except OSError as error:
-        raise UnsafeDatabase(f"{path} cannot be used as a lock: {error.strerror}.") from error
+        raise UnsafeDatabase(f"{path} cannot be used as a lock: {error.strerror}. {ADVICE}") from error
     try:
         _lock(handle)
     except OSError as error:
