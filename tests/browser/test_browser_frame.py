@@ -120,6 +120,7 @@ def test_a_long_title_is_readable_in_full(app, page):
     page.goto(f"{app.url}/log?study={slug}")
     box = page.locator(".st-key-frame-bar [class*=st-key-study-]")
     expect(box).to_have_attribute("title", LONG_TITLE)
+    browser.settled(page)
     assert LONG_TITLE in box.aria_snapshot()
 
 
