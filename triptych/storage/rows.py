@@ -14,18 +14,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Any
 
-from sqlalchemy import (
-    JSON,
-    Boolean,
-    ColumnElement,
-    Connection,
-    Float,
-    ForeignKeyConstraint,
-    Integer,
-    Table,
-    or_,
-    select,
-)
+from sqlalchemy import JSON, ColumnElement, Connection, ForeignKeyConstraint, Table, or_, select
 
 from triptych.storage.models import (
     Assignment,
@@ -134,7 +123,6 @@ class _CarriedAs(StrEnum):
     """How a column's values are carried."""
 
     plain = "plain"
-    number = "number"
     person = "person"
     json = "json"
     hidden = "hidden"
@@ -149,11 +137,8 @@ def _shapes(table: Table) -> dict[str, _CarriedAs]:
 def _shape(table: Table, name: str) -> _CarriedAs:
     if name == "person_id":
         return _CarriedAs.person
-    kind = table.columns[name].type
-    if isinstance(kind, JSON):
+    if isinstance(table.columns[name].type, JSON):
         return _CarriedAs.json
-    if isinstance(kind, Integer | Float | Boolean):
-        return _CarriedAs.number
     return _CarriedAs.hidden if f"{table.name}.{name}" in ALWAYS_HIDDEN else _CarriedAs.plain
 
 
@@ -290,14 +275,9 @@ def _lines(
     """
     names = carried(table)
     query = select(*(table.c[name] for name in names)).where(which).order_by(*table.primary_key.columns)
-    for batch in connection.execute(query.execution_options(yield_per=1000)).partitions():
-        columns = zip(names, zip(*batch, strict=True), strict=True)
-        read = (_column(values, _shapes(table)[name], persons) for name, values in columns)
-        yield from map(list, zip(*read, strict=True))
-
-
-def _column(values: Sequence[object], shape: _CarriedAs, persons: Mapping[int, str]) -> Sequence[object]:
-    return values if shape is _CarriedAs.number else [_value(value, shape, persons) for value in values]
+    shapes = [_shapes(table)[name] for name in names]
+    for row in connection.execute(query.execution_options(yield_per=1000)):
+        yield [_value(value, shape, persons) for value, shape in zip(row, shapes, strict=True)]
 
 
 def stored(connection: Connection, table: Table, which: ColumnElement[bool]) -> Iterable[Mapping[str, Any]]:
