@@ -50,10 +50,10 @@ _under_way: Counter[tuple[str, str]] = Counter()  # number of downloads by budge
 class Download(StreamingResponse):
     """A file: a function that builds it, or pieces that are written while they are sent.
 
-    Only a few are built and sent at a time, and more get 429: for one person, since files wait in memory, and for
-    everybody together, since pieces hold a database connection until the client has read them, except those of
-    personal data, which have a holder. So that a few slow readers do not hold all places, the next download of a person
-    with n of them needs more than n free places.
+    Only a few are built and sent at a time, and more get 429: for one person (or `holder`), since files wait in memory,
+    and for everybody together, where pieces hold a database connection until the client has read them (`connected`). So
+    that a few slow readers do not hold all places, the next download of a person with n of them needs more than n free
+    places.
     """
 
     def __init__(
@@ -63,16 +63,13 @@ class Download(StreamingResponse):
         kind: str,
         headers: Mapping[str, str],
         holder: str = "",
+        *,
+        connected: bool = False,
     ) -> None:
         super().__init__(iter(()), media_type=kind, headers={**NO_STORE, **headers})
         self.own = ("downloads", holder or budgets.key_of_person(who.person_id))
-        self.counts = [self.own]
-        if isinstance(content, Generator):
-            if not holder:
-                self.counts.append(ALL)
-            self.pieces = content
-        else:
-            self.pieces = (build() for build in [content])
+        self.counts = [self.own, ALL] if connected else [self.own]
+        self.pieces = content if isinstance(content, Generator) else (build() for build in [content])
         self.body_iterator = iterate_in_threadpool(self.pieces)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -111,7 +108,7 @@ def _answer(prepare: Callable[[Request, Session, Study], tuple[str, str, Blocks]
     except TriptychError as error:
         return refusal(404 if isinstance(error, NotFound) else 400, str(error))
     headers = {"Content-Disposition": f'attachment; filename="{slug}-{name}"'}
-    return Download(who, _read(who, slug, blocks), kind, headers)
+    return Download(who, _read(who, slug, blocks), kind, headers, connected=True)
 
 
 async def in_turn(answer: Callable[[Request], Response], request: Request) -> Response:
