@@ -9,6 +9,7 @@ import pytest
 from helpers.studies import SYSTEMS, add_person, draft_items, sure
 from sqlalchemy import select, update
 
+from triptych.annotate import exclusions
 from triptych.errors import Conflict, ImportRefused
 from triptych.formats import read_items
 from triptych.formats.model import CandidateDraft, ItemFile
@@ -21,6 +22,7 @@ from triptych.storage.models import Person, Role, StudyState, System
 from triptych.study import checklist, contents, design, lifecycle, log
 from triptych.study.duplicate import duplicate
 from triptych.study.lint import linter
+from triptych.study.system_names import mark_of
 
 WHY = "More items are needed"
 
@@ -45,6 +47,21 @@ def test_a_lookalike_of_any_name_is_refused_alike(engine, make_study, name):
         file = read_items(f'item_id,cand:{spelled}\nnew,"a text"\n'.encode(), "more.csv")
         with pytest.raises(ImportRefused, match="has invisible characters"):
             design.amend(session, study, design.Parts(items=file), "", lead.pseudonym)
+
+
+@pytest.mark.parametrize("guess", [SYSTEMS[0], "never heard of"])
+def test_a_guess_in_the_log_is_shown_right_or_wrong(engine, make_study, guess):
+    """A reason that was the name of a system was withheld, another one shown."""
+    with writing(engine) as session:
+        study, lead, (anna, _) = make_study(session)
+        exclusions.exclude(session, study, anna.pseudonym, guess, lead.pseudonym)
+        design.amend(session, study, design.Parts(settings={"common_names": [mark_of(guess)]}), WHY, lead.pseudonym)
+        events.write_pending(session)
+
+        *_, excluded, amended = log.entries(session, study)
+
+        assert ((excluded.new or {})["reason"], excluded.withheld) == (guess, False)
+        assert (amended.new, amended.withheld) == (None, True)
 
 
 def test_a_hash_of_an_earlier_version_is_withheld(engine, make_study):

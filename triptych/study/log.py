@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import ColumnElement, Select, func, or_, select
 from sqlmodel import Session
 
-from triptych.storage.models import Assignment, Event, EventDetail, Item, JsonObject, Study, System
+from triptych.storage.models import Assignment, Event, EventDetail, Item, JsonObject, Study
 
-TELLING = ("order", "systems_hash")  # keys of values that tell which system is which
+# keys of the order of candidates, whose ids follow the uploaded file, and of hashes of names without a secret: those of
+# all names that versions before 0.2.0 logged, and of names that are common words
+TELLING = ("order", "systems_hash", "common_names")
 
 
 @dataclass(frozen=True)
@@ -90,9 +92,9 @@ def _passing(study: Study, filters: EventFilters) -> Iterator[ColumnElement[bool
 
 
 def _entries(session: Session, study: Study, query: Select[Event, EventDetail, str]) -> Iterator[Entry]:
-    names = _blind_names(session, study)
+    is_blind = study.unblinded_at is None
     for event, detail, item in session.execute(query):
-        withheld = bool(names and detail and _tells_systems([detail.old, detail.new], names))
+        withheld = bool(is_blind and detail and _tells_systems([detail.old, detail.new]))
         yield Entry(event, item, None if withheld else detail, withheld)
 
 
@@ -103,23 +105,15 @@ def occurring(session: Session, study: Study) -> tuple[list[str], list[str]]:
     return list(session.scalars(kinds)), list(session.scalars(actors))
 
 
-def _blind_names(session: Session, study: Study) -> set[str]:
-    """Names of systems that nobody may read yet: none once the study is unblinded."""
-    if study.unblinded_at is not None:
-        return set()
-    return set(session.scalars(select(System.name).where(System.study_id == study.id)))
+def _tells_systems(value: object) -> bool:
+    """Whether a logged value tells which systems there are, or which is which, by the keys that it has.
 
-
-def _tells_systems(value: object, names: Collection[str]) -> bool:
-    """Whether a logged value tells which system is which.
-
-    It names one, or the order of candidates, whose ids follow the uploaded file, or is a hash of the names without a
-    secret, which versions before 0.2.0 logged and from which the names could be guessed.
+    Not by names that occur in it: whether an entry is withheld would confirm a guess that a lead wrote as a reason.
     """
     match value:
         case dict():
-            return any(key in TELLING or key in names or _tells_systems(part, names) for key, part in value.items())
+            return any(key in TELLING or _tells_systems(part) for key, part in value.items())
         case list():
-            return any(_tells_systems(part, names) for part in value)
+            return any(map(_tells_systems, value))
         case _:
-            return value in names
+            return False
