@@ -158,8 +158,8 @@ def identify() -> Who | None:
     """
     _outcomes()
     if recall(CAME_BACK) is None:  # the first run; a tab names its earlier session when it connects
-        _, _, *earlier = st.context.headers.get("Sec-WebSocket-Protocol", "").split(",") + ["", ""]
-        came_back = any(part.strip() for part in earlier)
+        protocols = st.context.headers.get("Sec-WebSocket-Protocol", "").split(",")
+        came_back = any(part.strip() for part in protocols[2:])
         remember(CAME_BACK, came_back)
         if came_back:
             will_run_by_itself()

@@ -6,7 +6,7 @@ import asyncio
 import gc
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
@@ -17,6 +17,8 @@ from helpers.asgi import sent
 from helpers.attackers import ask, cookie
 from helpers.studies import SMALL_RUBRIC
 from starlette.applications import Starlette
+from starlette.datastructures import Headers, UploadFile
+from starlette.formparsers import MultiPartParser
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -29,6 +31,7 @@ from triptych.formats import read_items
 from triptych.rubric.files import parse_rubric
 from triptych.study.settings import Formats
 from triptych.web import work
+from triptych.web.gate import keep_uploads_in_memory
 from triptych.web.session import COOKIE, HEADER, HEADER_VALUE
 
 MB = 2**20
@@ -213,6 +216,20 @@ def test_the_event_loop_parses_no_message(monkeypatch):
     assert asyncio.run(sent(app, "POST", "/", [(HEADER.encode(), HEADER_VALUE.encode())], b"[1]")) == (200, b"[1]")
     assert parsing
     assert threading.main_thread() not in parsing
+
+
+def test_no_upload_becomes_a_temporary_file(monkeypatch):
+    async def stream() -> AsyncGenerator[bytes, None]:
+        yield b'--b\r\nContent-Disposition: form-data; name="file"; filename="items.csv"\r\n\r\n'
+        yield b"x" * 3 * MB + b"\r\n--b--\r\n"
+
+    monkeypatch.setattr(MultiPartParser, "spool_max_size", MultiPartParser.spool_max_size)
+    keep_uploads_in_memory()
+    headers = Headers({"Content-Type": "multipart/form-data; boundary=b"})
+    upload = asyncio.run(MultiPartParser(headers, stream()).parse())["file"]
+
+    assert isinstance(upload, UploadFile)
+    assert (upload.size, upload.file.name) == (3 * MB, None)
 
 
 def test_tabs_keep_what_they_read_up_to_a_limit(monkeypatch):

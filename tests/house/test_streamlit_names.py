@@ -12,10 +12,15 @@ from pathlib import Path
 import pytest
 import streamlit as st
 from helpers.studies import ROOT
+from starlette.datastructures import Headers
 from streamlit import config
+from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.runtime import Runtime
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.state import common, session_state
+from streamlit.web.server.starlette import starlette_websocket
 
+from triptych.web import messages
 from triptych.web.headers import inline_hashes
 
 # the type of every container, which the reference names
@@ -156,6 +161,22 @@ def test_the_server_answers_the_address(address: str):
     last = address.rpartition("/")[2]
 
     assert any(re.search(rf"(_stcore|\{{BASE_ROUTE_CORE\}})/{last}\b", source) for source in sources)
+
+
+def test_messages_have_the_fields_and_prefixes_of_the_list():
+    fields = BackMsg.DESCRIPTOR.fields_by_name
+    kinds = [fields[name].number for name in ("stop_script", "rerun_script", "file_urls_request", "app_heartbeat")]
+    prefixes = common.GENERATED_ELEMENT_ID_PREFIX, session_state.STREAMLIT_INTERNAL_KEY_PREFIX
+
+    assert kinds == list(messages.KINDS)
+    assert tuple(prefix.encode() for prefix in prefixes) == messages.IDS
+    assert {"BackMsg", *prefixes} <= LISTED.keys()
+
+
+def test_the_session_of_a_tab_is_the_third_protocol():
+    headers = Headers({"Sec-WebSocket-Protocol": "streamlit, token, session"})
+
+    assert starlette_websocket._parse_subprotocols(headers) == ("streamlit", "token", "session")
 
 
 def test_the_page_has_its_inline_script():

@@ -167,7 +167,7 @@ def open_engine(url: str) -> Engine:
     event.listen(engine, "connect", _apply_pragmas)
     FileInUse(Path(engine.url.database or "")).watch(engine)
     # an event listener on the engine would make SQLAlchemy look for listeners at every statement
-    setattr(engine.dialect, "do_begin", _begin)  # noqa: B010 (a method, to the type checker)
+    setattr(engine.dialect, "do_begin", _begin)  # noqa: B010 (mypy forbids assigning to a method)
     return engine
 
 

@@ -94,7 +94,7 @@ def leave_forwarded_headers_to_the_gate() -> None:
     """Turn off uvicorn's own handling, which trusts every program on this computer and has no switch in `streamlit
     run`.
     """
-    setattr(uvicorn.config, "ProxyHeadersMiddleware", lambda app, **_: app)  # noqa: B010 (a type, to the type checker)
+    setattr(uvicorn.config, "ProxyHeadersMiddleware", lambda app, **_: app)  # noqa: B010 (mypy forbids assigning to a class)
 
 
 def keep_uploads_in_memory() -> None:

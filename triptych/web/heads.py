@@ -289,5 +289,4 @@ class LimitedHttp(UnreadLimit, HttpToolsProtocol):
 
 def limit_what_is_read_before_the_gate() -> None:
     """Limit every connection: uvicorn has chosen its class before `streamlit run` reads the app, so it is replaced."""
-    # by name, since the type checker does not allow an assignment to this attribute
-    setattr(HttpToolsProtocol, "__new__", lambda _, *args, **options: object.__new__(LimitedHttp))  # noqa: B010 (a method, to the type checker)
+    setattr(HttpToolsProtocol, "__new__", lambda _, *args, **options: object.__new__(LimitedHttp))  # noqa: B010 (mypy forbids assigning to a method)
