@@ -5,9 +5,10 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from helpers.postgres_databases import wait_for_a_lock
 from helpers.ratings import resubmit, submit
 from helpers.studies import full_answers, sure
-from sqlalchemy import select, text
+from sqlalchemy import select
 
 from triptych.annotate import comments, desk
 from triptych.annotate.own_items import own_items
@@ -140,13 +141,11 @@ def test_no_comment_is_stored_while_its_annotator_leaves(postgres_engine, make_s
         with writing(postgres_engine) as session:
             comments.ask(session, session.get_one(Study, study.id), "item-1", anna.pseudonym, QUESTION, lead)
 
-    waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
     with ThreadPoolExecutor(1) as pool:
         with writing(postgres_engine) as session:
             withdrawal.withdraw_myself(session, session.get_one(Study, study.id), anna)
             asked = pool.submit(ask)
-            while not asked.done() and not session.scalar(waiting):
-                pass
+            wait_for_a_lock(session, asked)
         with pytest.raises(NotFound):
             asked.result()
     with reading(postgres_engine) as session:

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from helpers.analyses import look_at
+from helpers.postgres_databases import wait_for_a_lock
 from helpers.ratings import append_scores, assigned, resubmit, same, set_aside, submit
 from helpers.ratings import exclude as excluded_by_hand
 from helpers.studies import full_answers, sure
@@ -371,13 +372,11 @@ def test_an_amendment_waits_for_freed_places_without_holding_the_study(postgres_
                 ids = tuple(session.scalars(select(Item.external_id)))
                 design.amend(session, stored, design.Parts(retire=ids), "odd", lead.pseudonym)
 
-    waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
     with ThreadPoolExecutor(1) as pool:
         with database.writing(postgres_engine) as session:
             exclusions.exclude(session, session.get_one(Study, study.id), who.pseudonym, REASON, lead.pseudonym)
             amended = pool.submit(amend)
-            while not amended.done() and not session.scalar(waiting):
-                pass
+            wait_for_a_lock(session, amended)
         amended.result()
     with database.reading(postgres_engine) as session:
         assert verify.verify(session, session.get_one(Study, study.id)).holds

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from helpers.postgres_databases import wait_for_a_lock
 from helpers.present import present
-from sqlalchemy import text
 
 from triptych.errors import NotAllowed
 from triptych.people import accounts, invitations, joining, logins, passcodes, signing_in
@@ -154,12 +154,10 @@ def test_a_try_waits_for_another_of_the_same_account(postgres_engine):
         with writing(postgres_engine) as session:
             passcodes.begin_try(session, "Ada")
 
-    waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
     with ThreadPoolExecutor(1) as pool, writing(postgres_engine) as session:
         passcodes.begin_try(session, "Ada")
         other = pool.submit(try_too)
-        while not other.done() and not session.scalar(waiting):
-            pass
+        wait_for_a_lock(session, other)
         assert not other.done()
 
 

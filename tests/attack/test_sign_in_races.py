@@ -7,8 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from helpers.postgres_databases import wait_for_a_lock
 from helpers.present import present
-from sqlalchemy import Engine, func, select, text
+from sqlalchemy import Engine, func, select
 from sqlmodel import Session
 
 from triptych.errors import NotAllowed, SignedOut
@@ -23,7 +24,6 @@ BEFORE, AFTER = "correct horse battery", "another long passcode"
 
 def while_open(engine: Engine, first: Callable[[Session], Any], second: Callable[[Session], Any]) -> Any:
     """What `second` returns in its transaction, which begins before that of `first` is stored."""
-    waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
 
     def run() -> Any:
         with writing(engine) as session:
@@ -34,8 +34,7 @@ def while_open(engine: Engine, first: Callable[[Session], Any], second: Callable
             first(session)
             session.flush()
             other = pool.submit(run)
-            while not other.done() and not session.scalar(waiting):
-                pass
+            wait_for_a_lock(session, other)
         return other.result()
 
 

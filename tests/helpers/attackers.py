@@ -68,7 +68,7 @@ def open_socket(url: str, headers: Sent = ()) -> Iterator[socket.socket]:
         connection.sendall(_head(url, "GET", SOCKET, [*_upgrade(), *pairs(headers)]))
         head = b""
         while b"\r\n\r\n" not in head:
-            head += connection.recv(1)
+            head += _received(connection, 1)
         assert b" 101 " in head.splitlines()[0] + b" ", head
         yield connection
 
@@ -78,8 +78,16 @@ def is_closed(connection: socket.socket) -> bool:
     connection.settimeout(5.0)
     received = b""
     while b"signed out" not in received:
-        received += connection.recv(65536)
+        received += _received(connection, 65536)
     return True
+
+
+def _received(connection: socket.socket, most: int) -> bytes:
+    """The next bytes, at most so many. Raises EOFError if the server has closed the connection."""
+    received = connection.recv(most)
+    if not received:
+        raise EOFError("the server closed the connection")
+    return received
 
 
 def frame(payload: bytes) -> bytes:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 import uuid
+from concurrent.futures import Future
 from typing import Any
 
 import psycopg
 from sqlalchemy import Connection, make_url, text
+from sqlmodel import Session
 
 # different after each CREATE, ALTER and DROP of a table or what belongs to it, and after a change of its version
 SCHEMA = """
@@ -22,6 +25,8 @@ SELECT md5(string_agg(row, ' ' ORDER BY row)) FROM (
     UNION ALL SELECT version_num FROM alembic_version
 ) AS rows
 """
+WAITING = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+PATIENCE_SECONDS = 60
 END_OTHERS = """
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
 """
@@ -81,3 +86,10 @@ class EmptyDatabases:
     def close(self) -> None:
         if self.connection is not None:
             self.connection.close()
+
+
+def wait_for_a_lock(session: Session, other: Future[Any]) -> None:
+    """Until somebody waits for a lock, or the other thread is done."""
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not other.done() and not session.scalar(WAITING):
+        assert time.monotonic() < end, "the other thread neither waits for a lock nor ends"

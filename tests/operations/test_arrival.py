@@ -7,7 +7,7 @@ import re
 import sqlite3
 import zipfile
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -19,12 +19,13 @@ import pytest
 from helpers.busy import annotated, come_in, make_busy
 from helpers.capsules import rebuilt, with_arrivals, with_event, with_log, with_sql
 from helpers.check_items import check_item
+from helpers.postgres_databases import wait_for_a_lock
 from helpers.present import present
 from helpers.ratings import resubmit, submit
 from helpers.ratings_import import read
 from helpers.replaced_statements import CANCELLED, TERMINATED, replaced
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join, sure
-from sqlalchemy import Engine, func, select, text
+from sqlalchemy import Engine, func, select
 from sqlmodel import Session
 
 from triptych.errors import Conflict, ImportRefused
@@ -538,14 +539,6 @@ def test_an_author_of_comments_takes_no_pseudonym_in_use(journey, tmp_path):
     source.dispose()
 
 
-def wait_for_a_lock(engine: Engine, meanwhile: Future[Any]) -> None:
-    """Until somebody waits for a lock of PostgreSQL, or the other thread is done."""
-    waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
-    with reading(engine) as session:
-        while not meanwhile.done() and not session.execute(waiting).scalar_one():
-            pass
-
-
 @pytest.mark.parametrize("instead", [CANCELLED, TERMINATED], ids=["cancelled", "terminated"])
 def test_a_database_that_stops_answering_refutes_no_study(postgres_engine, journey, instead):
     lead = lead_of(postgres_engine, "Ada")
@@ -563,7 +556,7 @@ def test_a_study_arrives_while_an_annotator_submits(postgres_engine, make_study,
     with ThreadPoolExecutor(1) as threads, writing(postgres_engine) as session:
         submit(session, session.get_one(Study, study.id), anna)  # the study's row is written at the commit
         arriving = threads.submit(capsule.import_study, journey.file, postgres_engine, lead)
-        wait_for_a_lock(postgres_engine, arriving)
+        wait_for_a_lock(session, arriving)
         database.commit(session)
 
     assert arriving.result().slug == SLUG
@@ -584,7 +577,8 @@ def test_a_study_arrives_while_one_of_its_name_is_created(postgres_engine, make_
 
     def create_meanwhile(*args: Any) -> dict[str, str]:
         creating.append(threads.submit(create))
-        wait_for_a_lock(postgres_engine, creating[0])
+        with reading(postgres_engine) as session:
+            wait_for_a_lock(session, creating[0])
         return rename(*args)
 
     monkeypatch.setattr(arrival, "_renamed", create_meanwhile)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
+from helpers.postgres_databases import wait_for_a_lock
 from helpers.ratings import BEST_RUBRIC, assigned, first_work, resubmit, set_aside, submit
 from helpers.studies import SMALL_RUBRIC, full_answers, sure
-from sqlalchemy import func, select, text
+from sqlalchemy import func, select
 
 from triptych import clock
 from triptych.annotate import assignments, entry_test, exclusions
@@ -78,13 +79,11 @@ def test_a_final_value_waits_for_a_change_under_way(postgres_engine, make_study)
         with writing(postgres_engine) as session:
             decide(session, session.get_one(Study, study.id), lead, "item-1", {(1, "fluency"): 3})
 
-    waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
     with ThreadPoolExecutor(1) as pool:
         with writing(postgres_engine) as session:
             resubmit(session, anna, work, full_answers(fluency=1))
             decided = pool.submit(decide_too)
-            while not decided.done() and not session.scalar(waiting):
-                pass
+            wait_for_a_lock(session, decided)
         decided.result()
     with reading(postgres_engine) as session:
         kinds = list(session.scalars(select(Event.kind).order_by(Event.number)))
@@ -97,7 +96,6 @@ def test_the_log_holds_although_both_act_at_once(postgres_engine, make_study, mo
         study, lead, (_, anna) = make_study(session, items=1)
         adjudication.ask(session, study, "item-1", anna.pseudonym, lead)
     read_rows, decided = rows.read, list[Future[None]]()
-    waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
 
     def decide_too() -> None:
         with writing(postgres_engine) as session:
@@ -108,8 +106,7 @@ def test_the_log_holds_although_both_act_at_once(postgres_engine, make_study, mo
         if not decided:
             decided.append(pool.submit(decide_too))
             with reading(postgres_engine) as session:
-                while not decided[0].done() and not session.scalar(waiting):
-                    pass
+                wait_for_a_lock(session, decided[0])
         return its_rows
 
     monkeypatch.setattr(rows, "read", decide_after_reading)

@@ -7,8 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from helpers.annotations import login_of, submitting
+from helpers.postgres_databases import wait_for_a_lock
 from helpers.studies import SMALL_RUBRIC, join
-from sqlalchemy import func, select, text
+from sqlalchemy import func, select
 
 from triptych.annotate import desk
 from triptych.storage.database import reading, writing
@@ -84,7 +85,6 @@ def test_an_edit_stored_meanwhile_claims_no_hour_twice(postgres_engine, make_stu
         study = lifecycle.by_slug(session, slug)
         again, second = (desk.lay(session, study, who, showing=token).view for token in (first.work.token, None))
     move_clock(hours=1)
-    waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
     edit, answer = (
         submitting(view, name) | {"active_seconds": 7200}
         for view, name in ((again, "edit-of-it"), (second, "another-one"))
@@ -94,8 +94,7 @@ def test_an_edit_stored_meanwhile_claims_no_hour_twice(postgres_engine, make_stu
         with writing(postgres_engine) as session:
             desk.act(session, lifecycle.by_slug(session, slug), who, edit)
             answered = pool.submit(act, answer)
-            while not answered.done() and not session.scalar(waiting):
-                pass
+            wait_for_a_lock(session, answered)
         assert answered.result()[1]["view"]["work"]["receipt"] == "another-one"
 
     with reading(postgres_engine) as session:
