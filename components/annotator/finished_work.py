@@ -7,14 +7,15 @@ from collections.abc import Sequence
 import streamlit as st
 
 from components.shell.words import moment
+from triptych.annotate.outcomes import ItemState
 from triptych.annotate.own_items import OwnItem
 from triptych.languages.language import _, message
 
 STATES = {
-    "open": message("Begun"),
-    "rated": message("Rated"),
-    "ignored": message("Ignored"),
-    "skipped": message("Skipped"),
+    ItemState.open: message("Begun"),
+    ItemState.rated: message("Rated"),
+    ItemState.ignored: message("Ignored"),
+    ItemState.skipped: message("Skipped"),
 }
 
 
@@ -25,7 +26,7 @@ def finished_work(items: Sequence[OwnItem]) -> None:
     rows = [
         {
             _("Item"): item.number,
-            _("State"): ": ".join(filter(None, [_(STATES.get(item.state, item.state)), item.reason])),
+            _("State"): ": ".join(filter(None, [_(STATES[item.state]), item.reason])),
             _("Submitted"): moment(item.at),
             _("Minutes"): round(item.seconds / 60, 1),
         }

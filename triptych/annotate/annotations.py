@@ -20,7 +20,7 @@ from triptych.annotate import assignments, progress, reservations
 from triptych.annotate.answer_rows import answer_rows
 from triptych.annotate.assignments import NoItem
 from triptych.annotate.logged import LoggedAnnotation
-from triptych.annotate.outcomes import LATER, outcomes_of
+from triptych.annotate.outcomes import LATER, ItemState, outcomes_of
 from triptych.annotate.reservations import Assigned
 from triptych.errors import (
     AlreadySubmitted,
@@ -235,12 +235,12 @@ def _refuse_beyond_limit(session: Session, study: Study, who: Who, assignment: A
     """
     limit = settings_of(study).items_per_annotator
     is_done = assignment.submitted_at is not None
-    if limit is None or (is_done and outcomes_of(session, [assignment.id])[assignment.id].state != "skipped"):
+    if limit is None or (is_done and outcomes_of(session, [assignment.id])[assignment.id].state != ItemState.skipped):
         return
     own = (Assignment.study_id == study.id) & (Assignment.person_id == who.person_id)
     shown = own & Assignment.purpose.in_(WORK) & Assignment.state.in_(SEEN)
     outcomes = outcomes_of(session, session.scalars(select(Assignment.id).where(shown)).all())
-    kept = sum(outcome.state != "skipped" for outcome in outcomes.values())
+    kept = sum(outcome.state != ItemState.skipped for outcome in outcomes.values())
     if kept >= progress.of_work(session, study, who).planned:
         raise StudyNotOpen(_(NO_MORE))
 

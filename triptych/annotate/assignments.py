@@ -19,7 +19,7 @@ from sqlmodel import Session
 from triptych import clock
 from triptych.annotate import checks, entry_test, onboarding, reservations
 from triptych.annotate.checks import Shown
-from triptych.annotate.outcomes import outcomes_of
+from triptych.annotate.outcomes import ItemState, outcomes_of
 from triptych.annotate.progress import check_seed, main_items
 from triptych.annotate.reservations import Assigned, own_assignments, seen_items, select_assigned, unfinished_of
 from triptych.errors import NotFound
@@ -216,7 +216,7 @@ def _skipped_checks(session: Session, study: Study, who: Who) -> int:
     """
     own_checks = select(Assignment.id).where(own_assignments(), Assignment.purpose.in_(HIDDEN))
     ids = session.scalars(own_checks, {"study": study.id, "person": who.person_id}).all()
-    return sum(outcome.state == "skipped" for outcome in outcomes_of(session, ids).values())
+    return sum(outcome.state == ItemState.skipped for outcome in outcomes_of(session, ids).values())
 
 
 def _has_ended(

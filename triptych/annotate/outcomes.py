@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from enum import StrEnum
 
 from sqlalchemy import func, select, tuple_
 from sqlmodel import Session
@@ -15,8 +15,18 @@ from triptych.storage.events import EventKind
 from triptych.storage.models import Assignment, AssignmentState, Event, EventDetail, JsonObject
 
 LATER = "later"  # key of the answers in the event of a check that was answered again
-State = Literal["rated", "ignored", "skipped"]
-STATES: dict[str, State] = {AssignmentState.ignored: "ignored", AssignmentState.skipped: "skipped"}
+
+
+class ItemState(StrEnum):
+    """How an item appears to its annotator."""
+
+    open = "open"
+    rated = "rated"
+    ignored = "ignored"
+    skipped = "skipped"
+
+
+STATES = {AssignmentState.ignored: ItemState.ignored, AssignmentState.skipped: ItemState.skipped}
 
 
 def as_given(state: AssignmentState, reason: str | None) -> AssignmentState:
@@ -30,7 +40,7 @@ def as_given(state: AssignmentState, reason: str | None) -> AssignmentState:
 class HowItEnded:
     """How one item ended; reason: key of the reason for leaving it out, empty if it was rated."""
 
-    state: State
+    state: ItemState
     reason: str
     note: str
     at: datetime | None
@@ -38,7 +48,7 @@ class HowItEnded:
 
     def reason_in(self, rubric: Rubric) -> str:
         """The reason as shown on the screen."""
-        offer = {"ignored": rubric.ignore_item, "skipped": rubric.skip}.get(self.state)
+        offer = {ItemState.ignored: rubric.ignore_item, ItemState.skipped: rubric.skip}.get(self.state)
         titles = {reason.key: reason.title for reason in offer.reasons} if offer else {}
         return titles.get(self.reason, self.reason)
 
@@ -55,11 +65,13 @@ def outcomes_of(session: Session, assignment_ids: Sequence[int]) -> dict[int, Ho
 def how_it_ended(new: JsonObject) -> HowItEnded:
     """The outcome in the logged values of a check that was answered again."""
     at = datetime.fromisoformat(new["at"])
-    return _outcome(new["state"], new.get("reason"), new.get("note"), at, new["seconds"])
+    return _outcome(AssignmentState(new["state"]), new.get("reason"), new.get("note"), at, new["seconds"])
 
 
-def _outcome(state: str, reason: str | None, note: str | None, at: datetime | None, seconds: float) -> HowItEnded:
-    return HowItEnded(STATES.get(state, "rated"), reason or "", note or "", at, seconds)
+def _outcome(
+    state: AssignmentState, reason: str | None, note: str | None, at: datetime | None, seconds: float
+) -> HowItEnded:
+    return HowItEnded(STATES.get(state, ItemState.rated), reason or "", note or "", at, seconds)
 
 
 def answered_again(session: Session, assignment_ids: Sequence[int]) -> dict[int, JsonObject]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime
 from statistics import mean
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import case, func, or_, select
 from sqlmodel import Session
 
 from triptych.annotate import progress
 from triptych.annotate.blinding import Seen
-from triptych.annotate.outcomes import HowItEnded, outcomes_of
+from triptych.annotate.outcomes import HowItEnded, ItemState, outcomes_of
 from triptych.annotate.reservations import own_assignments
 from triptych.formats.texts.markdown import visible_text
 from triptych.rubric.model import Rubric
@@ -29,7 +29,7 @@ class OwnItem(Seen):
 
     number: int
     token: str
-    state: Literal["open", "rated", "ignored", "skipped"]
+    state: ItemState
     reason: str
     noted: bool
     begins: str
@@ -63,7 +63,8 @@ def own_items(session: Session, study: Study, who: Who) -> OwnItems:
     rubric = lifecycle.design_of(session, study).rubric
     is_markdown = formats_of(study).context == "markdown"
     items = tuple(_item(number, row, outcomes.get(row.id), rubric, is_markdown) for number, row in enumerate(rows, 1))
-    done, seconds = progress.of_work(session, study, who), [item.seconds for item in items if item.state != "open"]
+    done = progress.of_work(session, study, who)
+    seconds = [item.seconds for item in items if item.state != ItemState.open]
     return OwnItems(
         items=items,
         done=done.done,
@@ -79,7 +80,7 @@ def _item(number: int, row: Any, outcome: HowItEnded | None, rubric: Rubric, is_
     return OwnItem(
         number=number,
         token=row.token,
-        state=outcome.state if outcome else "open",
+        state=outcome.state if outcome else ItemState.open,
         reason=outcome.reason_in(rubric) if outcome else "",
         noted=bool(note),
         begins=shortened(visible_text(begins) if is_markdown else begins),
