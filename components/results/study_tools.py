@@ -11,6 +11,7 @@ from components.results import charts
 from components.shell import state
 from components.shell.choices import certain, choose
 from components.shell.words import size
+from triptych import settings
 from triptych.exchange import exports, underway
 from triptych.exchange.underway import Underway
 from triptych.formats.writers import FORMATS, ExportFormat
@@ -31,7 +32,7 @@ BLIND_FILES = (
 )
 NOT_PUBLIC = (
     "Exports contain the ratings and texts of all annotators, whatever they agreed to have published. For publication, "
-    "make an archive with the command “triptych study archive”."
+    f"make an archive with the command “{settings.program()} study archive”."
 )
 EVERY = ""
 ASK_SECONDS = 1.0

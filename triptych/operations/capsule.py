@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Engine, case, delete, func, inspect, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
-from triptych import clock
+from triptych import clock, settings
 from triptych.errors import ImportRefused, NotAllowed, UnsafeDatabase
 from triptych.formats import zips
 from triptych.formats.model import MAX_UPLOAD
@@ -62,9 +62,12 @@ LARGEST = 2 * 2**30  # bytes of the database
 # of the database in an uploaded file: importing it blocks other writers, for a few seconds before they are refused
 LARGEST_UPLOADED = 64 * 2**20  # bytes
 MAX_ROWS_UPLOADED = 40_000
-COMMAND = "For a larger file the administrator stops the app and runs triptych study import."
-MOVE = "Move a larger one with triptych data move."
-BLIND = "A capsule contains the names of the systems. Unblind the study first, or create it with triptych study export."
+COMMAND = f"For a larger file the administrator stops the app and runs {settings.program()} study import."
+MOVE = f"Move a larger one with {settings.program()} data move."
+BLIND = (
+    "A capsule contains the names of the systems. Unblind the study first, or create it with "
+    f"{settings.program()} study export."
+)
 ABOUT = """# {slug}
 
 A study of Triptych, a program for human evaluation of generated text: everything except people's identities.
