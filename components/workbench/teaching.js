@@ -86,7 +86,7 @@ export function scaleSections(rubric) {
       row,
       sparing ? legendLine(sparing, strong(_("Dashed means: use sparingly.")), " ", note) : null,
       half ? legendLine(half, strong(_("Half points are ordinary answers.")), " ",
-        _("Give one where your answer lies between the two points next to it.")) : null);
+        _("Give one where your answer is between the two points next to it.")) : null);
   });
 }
 
