@@ -189,7 +189,7 @@ def with_the_row(session: Session, column: Column[Any], statement: str, value: A
 
 # how a message calls rows that have a better name on screen
 CALLED = {"assignment": "annotation", "event": "event", "event_detail": "event"}
-WHOLE_ROW = ("not in the log", "is gone", "not there", "are gone", "missing", "was changed", "cannot be read")
+WHOLE_ROW = ("not in the log", "in the log only", "not there", "are gone", "missing", "was changed", "cannot be read")
 
 
 def names(line: str, column: Column[Any]) -> bool:

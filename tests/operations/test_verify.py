@@ -149,7 +149,7 @@ def test_the_time_of_a_draft_is_no_tampering(engine, make_study):
 MESSAGES = [
     ("UPDATE rating SET number = 1 WHERE number = 2", "fluency of Response A: number is 1, the log says 2"),
     ("UPDATE rating SET missing = 1", "verdict of Response A: missing is True, the log says False"),
-    ("DELETE FROM rating", "rating fluency of Response A: the row is gone, the log has it"),
+    ("DELETE FROM rating", "rating fluency of Response A: the row is in the log only"),
     ("UPDATE explanation SET text = 'very much so'", "explanation of verdict of Response A: text is not"),
     ("UPDATE highlight SET quote = 'other'", "highlight of Response B, 7 to 13: quote is not"),
     ("UPDATE highlight SET unit = 'words'", "highlight of Response B, 7 to 13: unit is not"),
@@ -161,7 +161,7 @@ MESSAGES = [
     ("UPDATE item SET context = 'Another question?' WHERE id = 1", "Item item-1 differs from what was imported"),
     ("UPDATE item SET taken = taken - 1 WHERE taken > 0", "taken is"),
     ("UPDATE system SET name = name || '2' WHERE id = 1", "The assignment of responses to systems"),
-    ("DELETE FROM assignment WHERE id = 1", "annotation 1: the row is gone"),
+    ("DELETE FROM assignment WHERE id = 1", "annotation 1: the row is in the log only"),
     ("DELETE FROM event WHERE number = 4", "Event 4 is missing"),
     ("UPDATE event_detail SET new = '{}' WHERE event_id = 6", "Event 6 was changed"),
     ("DELETE FROM event_detail WHERE event_id = 9", "The values of event 9 are missing from the log"),

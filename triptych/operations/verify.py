@@ -233,7 +233,7 @@ def _name(row: Row) -> str:
 def _row(where: str, there: Row | None, here: Row | None, complete: bool = True) -> Iterator[str]:
     """Differences between the log's row and the stored one, of which one may be missing."""
     if there is None or here is None:
-        yield f"{where}: the row is {'not in the log' if there is None else 'gone, the log has it'}."
+        yield f"{where}: the row is {'not in the log' if there is None else 'in the log only'}."
     else:
         yield from (f"{where}: {difference}" for difference in _columns(here, there, complete))
 
@@ -263,7 +263,7 @@ def _of_work(session: Session, study: Study, folded: FoldedStudy, persons: Mappi
             for difference in _compared(expected, work, folded.tables["criterion"], complete=True):
                 yield f"{where}: {difference}"
     for number, work in folded.works.items():
-        yield f"annotation {number}: the row is gone, the log has it (event {work.number})."
+        yield f"annotation {number}: the row is in the log only (event {work.number})."
 
 
 def _stored_work(
@@ -369,7 +369,7 @@ def _keyed(name: str, there: Mapping[Any, Row], here: Mapping[Any, Row], complet
     for key in there.keys() | here.keys():
         called = name.format(letter(key) if isinstance(key, int) else key)
         if key not in there or key not in here:
-            yield f"{called} {'is not in the log' if key not in there else 'is gone, the log has it'}."
+            yield f"{called} is {'not in the log' if key not in there else 'in the log only'}."
             continue
         for column, value in there[key].items():
             if here[key].get(column) != value:
