@@ -1,4 +1,4 @@
-"""The order in which an item's candidates are shown: each system equally often at each position.
+"""The order in which an item's candidates are shown: each system about equally often at each position.
 
 Joins slot → candidate → system to balance the order; `annotations` and `blinding` never do.
 """
@@ -19,8 +19,8 @@ from triptych.storage.models import Assignment, AssignmentState, Candidate, Slot
 from triptych.study.persons import Who
 
 ITEM_WEIGHT = 4
-# Times that an annotator may see a system more often at one place than at another before that counts. Without it, who
-# recognises a system in one item could tell its place in the next.
+# Times that an annotator may see a system more often at one place than at another before that counts. Without it,
+# someone who recognises a system in one item could tell its place in the next.
 SLACK = 1
 CANDIDATE, TO_PERSON, WITH_ITEM = range(3)  # kinds of rows
 

@@ -142,7 +142,7 @@ def free_places(session: Session, item_ids: Iterable[int]) -> None:
 
 @cache
 def next_item(planned: bool) -> Select[int]:
-    """The item that `:person` gets next: by priority (0 first), then fewest taken, then the study's random rank.
+    """The item that `:person` gets next: by lowest priority, then fewest taken, then the study's random rank.
 
     Items that they have seen are left out. planned: only items of their part of the study's plan, in its order.
     """
