@@ -56,7 +56,8 @@ def ignore_build_date() -> None:
 
 def program() -> str:
     """How this program is called on a command line; in a checkout by the environment that `make run` made."""
-    return "triptych" if is_installed() else ".venv/bin/python -m triptych"
+    python = ".venv\\Scripts\\python" if os.name == "nt" else ".venv/bin/python"
+    return "triptych" if is_installed() else f"{python} -m triptych"
 
 
 def start_for_network() -> str:

@@ -20,7 +20,7 @@ from triptych.results.criterion import CriterionResult, interval_note, spoken
 from triptych.results.evidence import HOCHBERG, foremost
 from triptych.results.frame.table import Filters
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.results.verdicts import between_groups, caution_on, standing, summary, verdict
+from triptych.results.verdicts import between_groups, caution_on, extremes, summary, verdict
 from triptych.rubric.scales import Choice, NumberScale, as_typed
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.analysis.final_values import FinalMeans
@@ -71,7 +71,7 @@ def _criterion_block(analysis: StudyAnalysis, result: CriterionResult, slug: str
     """One criterion: the verdict, figures of differences and answers, agreement, and the numbers behind them."""
     key = result.criterion.key
     st.subheader(plain(result.criterion.title), anchor=False)
-    sentence = verdict(analysis, key) if result.n and analysis.contrasts_of(key) else standing(analysis, result)
+    sentence = verdict(analysis, key) if result.n and analysis.contrasts_of(key) else extremes(analysis, result)
     st.text(sentence)
     if not result.n:
         return
@@ -98,7 +98,7 @@ def _figures(analysis: StudyAnalysis, result: CriterionResult, slug: str, senten
             charts.show(left, f"difference-{key}", f"{slug}-{key}-differences", sentence)
     if spread:
         with columns[1]:
-            charts.show(spread, f"answers-{key}", f"{slug}-{key}-answers", standing(analysis, result))
+            charts.show(spread, f"answers-{key}", f"{slug}-{key}-answers", extremes(analysis, result))
 
 
 def _differences(analysis: StudyAnalysis, result: CriterionResult) -> go.Figure | None:
@@ -250,7 +250,7 @@ def wins(analysis: StudyAnalysis, key: str, slug: str) -> None:
 def means(analysis: StudyAnalysis, key: str, slug: str) -> None:
     """Each system's mean on the whole scale."""
     result = next(result for result in analysis.criteria if result.criterion.key == key)
-    sentence = standing(analysis, result)
+    sentence = extremes(analysis, result)
     st.text(sentence)
     figure = charts.means(result, analysis.names)
     if figure:

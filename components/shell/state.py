@@ -175,6 +175,12 @@ def identify() -> Who | None:
     return who
 
 
+def _take_identified() -> Who | None:
+    """The person that the router has identified in this run; None if it was asked for before."""
+    who, _identified.who = getattr(_identified, "who", None), None
+    return who
+
+
 def will_run_by_itself() -> None:
     """Mark the next run as not caused by the user."""
     remember(RAN_BY_ITSELF, True)
@@ -240,7 +246,7 @@ def require(role: str) -> Who:
 
     `role` is "annotator" (leads may annotate too), "lead" or "viewer".
     """
-    who = _identified.__dict__.pop("who", None) or current_person()
+    who = _take_identified() or current_person()
     if role == "annotator":
         speak(who)
     if who is None:

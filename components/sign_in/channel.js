@@ -1,4 +1,4 @@
-// In front of account.js and sign_in.js, which Streamlit runs as modules of their own, without imports.
+// Comes first in account.js and in sign_in.js: Streamlit runs each as a module that can import nothing.
 
-/** On which the tabs of a browser tell each other that a login of it began or ended. */
+/** The channel on which tabs of a browser announce that a login began or ended. */
 const LOGIN_CHANNEL = `triptych-login ${new URL(".", document.baseURI).href}`;

@@ -89,7 +89,7 @@ function longestWords({ item }) {
  * @param {() => void} needs.refocus
  */
 export function createLayout({ root, listen, preferences, item, page, onLaid, refocus }) {
-  const pen = /** @type {CanvasRenderingContext2D} */ (document.createElement("canvas").getContext("2d"));
+  const canvas = /** @type {CanvasRenderingContext2D} */ (document.createElement("canvas").getContext("2d"));
   /** Heights of rows, by everything that determines them. @type {Map<string, ReturnType<typeof measureRows>>} */
   const heights = new Map();
   /** @type {unknown} */
@@ -104,8 +104,8 @@ export function createLayout({ root, listen, preferences, item, page, onLaid, re
   /** @param {number} pixels */
   function letters(pixels) {
     const { fontFamily } = getComputedStyle(part(page().board, ".tw-panes"));
-    pen.font = `${16 * Number(preferences.get("text-size", "1"))}px ${fontFamily}`;
-    return pixels / (pen.measureText(SAMPLE).width / SAMPLE.length);
+    canvas.font = `${16 * Number(preferences.get("text-size", "1"))}px ${fontFamily}`;
+    return pixels / (canvas.measureText(SAMPLE).width / SAMPLE.length);
   }
 
   // ---- the annotator's choices ----

@@ -28,7 +28,7 @@ def choose(studies: list[Study], key: str) -> str | None:
 
 def sent(label: str, key: str, studies: list[Study], slug: str | None) -> str | None:
     """A form's button, whose key names the only study; once it is clicked, returns the chosen study's slug."""
-    clicked = state.form_button(label, f"{key}-{len(studies) > 1 or slug}", type="primary", width="stretch")
+    clicked = state.form_button(label, f"{key}-{slug if len(studies) == 1 else ''}", type="primary", width="stretch")
     if clicked and slug is None:
         state.say(_("Choose a study first. If yours is not in the list, nobody can enter it at the moment."))
     return slug if clicked else None

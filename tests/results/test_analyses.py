@@ -34,7 +34,7 @@ from triptych.results.frame.model import Counted, Frame
 from triptych.results.frame.table import ratings_table
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.study_analysis import lengths, spans
-from triptych.results.verdicts import standing, verdict
+from triptych.results.verdicts import extremes, verdict
 from triptych.results.warnings import findings, not_run
 from triptych.rubric.answers import letter
 from triptych.stats.analysis.annotators import NO_TIMES
@@ -340,11 +340,11 @@ def test_a_system_that_strict_annotators_rated_is_adjusted():
         for system, gap in ((1, 0), (2, 1) if who < 3 else (3, 0))
     ]
     each = analysis(make_frame(likert_rubric(), rows))
-    words = standing(each, each.criteria[0])
+    words = extremes(each, each.criteria[0])
     assert words.startswith("Highest: System 3")
     assert words.endswith("After adjusting for items and annotators, System 2 is the highest and System 3 the lowest.")
     complete = analysis(crossed(20, 6, systems=3, gap=0.5))
-    assert "After adjusting" not in standing(complete, complete.criteria[0])
+    assert "After adjusting" not in extremes(complete, complete.criteria[0])
 
 
 def test_an_interval_ends_where_the_scale_does():

@@ -15,7 +15,7 @@ from triptych.results.design_caveats import one_at_a_time, unequal_sets, unevenl
 from triptych.results.frame.model import Counted, Frame
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.texts import Texts
-from triptych.results.verdicts import standing
+from triptych.results.verdicts import extremes
 from triptych.stats.analysis.study import UNEQUAL_SETS
 from triptych.study.settings import StudySettings
 
@@ -178,7 +178,7 @@ def test_shares_of_best_in_sets_of_different_size(third_items: int):
         rows += [{**named, "system": system, "value": float(system == best)} for system in shown]
     analysis = analysed(make_frame(BEST_RUBRIC, rows))
     sentences = [finding.sentence for finding in unequal_sets(analysis)]
-    words = standing(analysis, next(of for of in analysis.criteria if of.criterion.key == "winner"))
+    words = extremes(analysis, next(of for of in analysis.criteria if of.criterion.key == "winner"))
     assert ("Shares cannot be compared" in words) == (third_items == 4)
     assert len(sentences) == (third_items == 4)
     if sentences:

@@ -40,7 +40,7 @@ from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import build_frame
 from triptych.results.judges import margin
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.results.verdicts import standing, verdict
+from triptych.results.verdicts import extremes, verdict
 from triptych.stats.undefined import Undefined
 from triptych.storage.models import FINISHED, JsonObject, Study
 from triptych.study.system_names import system_names
@@ -317,7 +317,7 @@ def criterion_sections(
 ) -> Iterator[ReportSection]:
     """The results of each criterion. figures: by criterion key."""
     for result in analysis.criteria:
-        sentence = " ".join(filter(None, (standing(analysis, result), verdict(analysis, result.criterion.key))))
+        sentence = " ".join(filter(None, (extremes(analysis, result), verdict(analysis, result.criterion.key))))
         yield ReportSection(result.criterion.title, sentence, figures=figures.get(result.criterion.key, ()))
 
 

@@ -126,15 +126,20 @@ def _training(facts: Facts) -> str:
     if rubric.training:
         items = counted(len(rubric.training), "training item")
         parts.append(f"{items}, answered with feedback by {before.who(before.trained)}.")
-    parts += [before.tested] * bool(before.tested)
+    if before.tested:
+        parts.append(before.tested)
     return " ".join(parts) or "The instructions above the items; no training."
 
 
 def _quality(facts: Facts, book: Book) -> tuple[int, ...]:
-    """Options of question 3.3.3.1: automatic checks if any were computed; exclusions are a lead's decision."""
-    computed = any(book.defined("annotators", name) for name in LOOKED_AT)
-    excluded = any(exclusion.what == "annotator" for exclusion in facts.exclusions)
-    return (2,) * computed + (6,) * excluded
+    """Options of question 3.3.3.1. Exclusions are *Other*: a lead decides them, no check."""
+    automatic_checks, other = 2, 6
+    options = []
+    if any(book.defined("annotators", name) for name in LOOKED_AT):
+        options.append(automatic_checks)
+    if any(exclusion.what == "annotator" for exclusion in facts.exclusions):
+        options.append(other)
+    return tuple(options)
 
 
 def _quality_words(facts: Facts, book: Book) -> str:

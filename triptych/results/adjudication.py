@@ -59,7 +59,7 @@ from triptych.study.persons import Who
 
 CHANGED = "Nothing was stored: {who} changed the final values of {item} after your page showed them. Look again."
 # states in which a final value is recorded or asked for; if it is taken back or skipped, the item is open again
-STANDING = (AssignmentState.submitted, AssignmentState.reserved, AssignmentState.expired)
+ASKED_OR_RECORDED = (AssignmentState.submitted, AssignmentState.reserved, AssignmentState.expired)
 Values = dict[tuple[int, str], float | str | None]
 
 
@@ -130,9 +130,9 @@ def ask(session: Session, study: Study, item: str, pseudonym: str, who: Who) -> 
         raise StudyNotOpen("The study is not open, so no items are assigned. Open it, or decide yourself.")
     item_row = main_item(session, study, item)
     before = _assignment_of(session, item_row)
-    if before is not None and before.state in STANDING:
+    if before is not None and before.state in ASKED_OR_RECORDED:
         raise Conflict("This item already has a final value, or someone was asked for it. Withdraw that first.")
-    chosen = session.scalars(_strangers(study, item).where(Person.pseudonym == pseudonym)).first()
+    chosen = session.scalars(_who_have_not_seen(study, item).where(Person.pseudonym == pseudonym)).first()
     if chosen is None:
         raise NotFound(f"{pseudonym} is not an annotator of this study who can be asked about this item now.")
     assignment = before or _made(session, study, item_row, who)
@@ -154,7 +154,7 @@ def take_back(session: Session, study: Study, item: str, reason: str, who: Who, 
     study = _locked(session, study, item)
     _refuse_unseen(session, study, item, seen)
     neat, assignment = read_reason(reason, "exports"), _assignment_of(session, main_item(session, study, item))
-    if assignment is None or assignment.state not in STANDING:
+    if assignment is None or assignment.state not in ASKED_OR_RECORDED:
         raise Conflict("This item has no final value.")
     old = _logged_decision(session, assignment)
     _hand_over(session, assignment, who.person_id, order_known=False)
@@ -178,7 +178,7 @@ def final_values(session: Session, study: Study, item: str | None = None) -> dic
         select(Assignment, Item.external_id, Person.pseudonym)
         .join(Item, Item.id == Assignment.item_id)
         .join(Person, Person.id == Assignment.person_id)
-        .where(*_standing(study), *([Item.external_id == item] if item is not None else []))
+        .where(*_asked_or_recorded(study), *([Item.external_id == item] if item is not None else []))
     )
     values: dict[int, Values] = {}
     for assignment_id, code, criterion, number, option in session.execute(_values_of(study)):
@@ -250,7 +250,7 @@ def _missing_options(frame: Frame) -> set[tuple[str, float | str]]:
 
 def adjudicators(session: Session, study: Study, item: str) -> list[str]:
     """Annotators who can be asked for a final value of the item: those who have not seen it."""
-    return [person.pseudonym for person in session.scalars(_strangers(study, item).order_by(Person.pseudonym))]
+    return [person.pseudonym for person in session.scalars(_who_have_not_seen(study, item).order_by(Person.pseudonym))]
 
 
 def _refuse_unseen(session: Session, study: Study, item: str, seen: FinalValue | None) -> None:
@@ -272,7 +272,7 @@ def _locked(session: Session, study: Study, item: str) -> Study:
     return lifecycle.lock(session, study.id)
 
 
-def _strangers(study: Study, item: str) -> Select[Person]:
+def _who_have_not_seen(study: Study, item: str) -> Select[Person]:
     """Annotators who neither rated, ignored or skipped the item nor hold it now."""
     met = (
         select(Assignment.person_id)
@@ -283,10 +283,10 @@ def _strangers(study: Study, item: str) -> Select[Person]:
     return select_at_work(study, Person).where(Person.id.not_in(met))
 
 
-def _standing(study: Study) -> Iterator[ColumnElement[bool]]:
+def _asked_or_recorded(study: Study) -> Iterator[ColumnElement[bool]]:
     yield Assignment.study_id == study.id
     yield Assignment.purpose == Purpose.adjudication
-    yield Assignment.state.in_(STANDING)
+    yield Assignment.state.in_(ASKED_OR_RECORDED)
 
 
 def _assignment_of(session: Session, item: Item) -> Assignment | None:
@@ -375,5 +375,5 @@ def _values_of(study: Study) -> Select[int, int | None, str, float | None, str |
         .outerjoin(Slot, at_slot)
         .outerjoin(Candidate, Candidate.id == Slot.candidate_id)
         .outerjoin(System, System.id == Candidate.system_id)
-        .where(*_standing(study))
+        .where(*_asked_or_recorded(study))
     )

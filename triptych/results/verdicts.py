@@ -28,7 +28,7 @@ APPLIES_HERE = "applies to these annotators only: there are too few to generalis
 EXPLORATORY = "Exploratory: other criteria were declared before launch."
 
 
-def standing(analysis: StudyAnalysis, result: CriterionResult) -> str:
+def extremes(analysis: StudyAnalysis, result: CriterionResult) -> str:
     """The systems with the highest and lowest mean. Also names those that are highest and lowest after adjusting for
     items and annotators, if they differ, since systems may not share all items and annotators; these alone where
     shares cannot be compared.
@@ -39,18 +39,18 @@ def standing(analysis: StudyAnalysis, result: CriterionResult) -> str:
         words = NOT_COMPARABLE
     contrasts = analysis.contrasts_of(result.criterion.key)
     means = {of.system: of.interval.mean for of in result.systems if isinstance(of.interval, Interval)}
-    height = dict.fromkeys(means, 0.0)
+    adjusted = dict.fromkeys(means, 0.0)
     for contrast in contrasts:
         if isinstance(contrast.difference, Undefined) or not {contrast.system, contrast.baseline} <= means.keys():
             return words
-        height[contrast.system] += contrast.difference.mean
-        height[contrast.baseline] -= contrast.difference.mean
-    ranked, evened = (sorted(of, key=lambda system: (-round(of[system], 9), system)) for of in (means, height))
-    if not contrasts or (not apart and (ranked[0], ranked[-1]) == (evened[0], evened[-1])):
+        adjusted[contrast.system] += contrast.difference.mean
+        adjusted[contrast.baseline] -= contrast.difference.mean
+    by_mean, by_adjusted = (sorted(of, key=lambda system: (-round(of[system], 9), system)) for of in (means, adjusted))
+    if not contrasts or (not apart and (by_mean[0], by_mean[-1]) == (by_adjusted[0], by_adjusted[-1])):
         return words
     return (
-        f"{words} After adjusting for items and annotators, {analysis.name(evened[0])} is the highest and "
-        f"{analysis.name(evened[-1])} the lowest."
+        f"{words} After adjusting for items and annotators, {analysis.name(by_adjusted[0])} is the highest and "
+        f"{analysis.name(by_adjusted[-1])} the lowest."
     )
 
 

@@ -15,11 +15,11 @@ from triptych.results.verdicts import (
     MAX_ORDERED,
     caution_on,
     clear_of,
+    extremes,
     largest_first,
     names_of,
     not_compared,
     sized,
-    standing,
     summary,
     tested_only,
     tested_systems,
@@ -81,15 +81,15 @@ def first_verdict(analysis: StudyAnalysis) -> FirstVerdict:
     result = next((result for result in analysis.criteria if result.criterion.key == key), analysis.criteria[0])
     contrasts = analysis.contrasts_of(key) if key else ()
     if not contrasts:
-        return FirstVerdict(f"{_quoted(result.criterion.title)}: {standing(analysis, result)}")
+        return FirstVerdict(f"{_quoted(result.criterion.title)}: {extremes(analysis, result)}")
     if analysis.untested:
-        return FirstVerdict(analysis.untested, f"{_quoted(result.criterion.title)}: {standing(analysis, result)}")
+        return FirstVerdict(analysis.untested, f"{_quoted(result.criterion.title)}: {extremes(analysis, result)}")
     if not any(contrast.is_tested for contrast in contrasts):
-        return FirstVerdict(f"{_quoted(analysis.title(key))}: {sentence_of(analysis, key)}", standing(analysis, result))
+        return FirstVerdict(f"{_quoted(analysis.title(key))}: {sentence_of(analysis, key)}", extremes(analysis, result))
     interim = "Interim: " if analysis.collection.interim else ""
     clear = largest_first(clear_of(contrasts))
     parts = [
-        sized(analysis, clear[0]) if clear else standing(analysis, result),
+        sized(analysis, clear[0]) if clear else extremes(analysis, result),
         EXPLORATORY if contrasts[0].exploratory else "",
         _others(analysis, key),
         caution_on(analysis, [key, *_clear_others(analysis, key)]),
