@@ -1,1 +1,1 @@
-"""Streamlit building blocks: functions that get values and draw them."""
+"""Streamlit building blocks: functions that get values and draw them. No query, no statistic."""

@@ -1,1 +1,1 @@
-"""Parquet files: checked before anything is decompressed, then read with pyarrow."""
+"""Parquet files: checked before anything is decompressed, then read with pyarrow. No meaning of a column."""

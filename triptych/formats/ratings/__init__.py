@@ -1,4 +1,4 @@
-"""Readers of finished ratings from elsewhere: bytes and a file name in, ratings, highlights and texts out.
+"""Readers of finished ratings from elsewhere: bytes and a file name in, ratings, highlights and texts out. No database.
 
 A new format is one module with `fits` (its fields) and `read`, and one line in FORMATS. A file that fits none
 is read as a table.

@@ -1,1 +1,1 @@
-"""The texts of items as people read them: the format of each field, and which characters of Markdown are seen."""
+"""The texts of items as people read them: each field's format, and the visible characters of Markdown. No HTML."""

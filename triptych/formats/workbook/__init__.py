@@ -1,1 +1,1 @@
-"""Workbooks for annotators: a study's items as a spreadsheet to fill in, and the check of a filled one."""
+"""Workbooks for annotators: a study's items as a spreadsheet to fill in, and the check of a filled one. No database."""
