@@ -289,14 +289,14 @@ class StudySettings(SettingsPart):
 
 def settings_of(study: Study) -> StudySettings:
     """The study's settings, typed; settings that are not stored have their defaults."""
-    return StudySettings.model_validate(_as_now(study.settings))
+    return StudySettings.model_validate(study.settings)
 
 
 def placed_settings(study: Study) -> StudySettings:
     """As `settings_of`, for settings that somebody may have written into a file: each value has the form in which this
     program stores it, as it may be read without its type. Raises ValidationError, ValueError.
     """
-    return StudySettings.model_validate_json(json.dumps(_as_now(study.settings)), strict=True)
+    return StudySettings.model_validate_json(json.dumps(study.settings), strict=True)
 
 
 def formats_of(study: Study) -> Formats:
@@ -312,7 +312,7 @@ def stored(settings: StudySettings) -> JsonObject:
 def changed(study: Study, **parts: object) -> StudySettings:
     """The study's settings with these parts replaced. Raises NotAllowed with a line for each invalid value."""
     try:
-        return StudySettings.model_validate({**_as_now(study.settings), **parts})
+        return StudySettings.model_validate({**study.settings, **parts})
     except ValidationError as error:
         raise NotAllowed("\n".join(_wording(mistake) for mistake in error.errors())) from error
 
@@ -331,12 +331,3 @@ def _described(place: tuple[object, ...]) -> str:
     for name in place[:-1]:
         model = model.model_fields[name].annotation
     return model.model_fields[place[-1]].description or "something else"
-
-
-def _as_now(settings: JsonObject) -> JsonObject:
-    """Settings from an older version, which had one completion code, in today's form."""
-    current = dict(settings)
-    code = current.pop("completion_code", None)
-    if code and "codes" not in current:
-        current["codes"] = {"finished": code}
-    return current
