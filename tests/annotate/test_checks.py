@@ -1,6 +1,7 @@
 """Which check comes next: rates, distances and repeatability; comparing answers; check items of a file."""
 
 from collections import Counter
+from contextlib import nullcontext
 
 import pytest
 from helpers.annotations import submission
@@ -167,6 +168,7 @@ def test_fields_of_a_file_make_check_items():
     )
 
     assert [item.external_id for item in main] == ["item-1", "item-2"]
+    assert sorted_out([check_item(1, "main", "fluency = 3")])[0][0].meta == {"stars": "4"}
     assert checks_of_file[0].purpose == Purpose.gold
     assert checks_of_file[0].item.meta == {"stars": "4"}
     first, second = checks_of_file[0].references
@@ -313,7 +315,9 @@ def test_a_reference_counts_the_candidates_as_in_the_file(checked):
         ("tone = 3", "'tone' is not a criterion"),
         ("fluency = 9", "9.0 is not a point"),
         ("verdict = perhaps", "'perhaps' is not an option"),
+        ("fluency = much", "'much' is not a number"),
         ("fluency D = 1", "no candidate D"),
+        ("[]", "It has no reference"),
         ("fluency = 1; fluency A = 2", "two references"),
     ],
 )
@@ -327,6 +331,31 @@ def test_check_items_that_do_not_fit_are_refused_together(module_engine, referen
         assert len(session.scalars(select(Item.id)).all()) == 1
         session.rollback()
         session.info.clear()  # what was recorded is not to be written either
+
+
+def test_check_items_need_ids_of_their_own(module_engine):
+    with writing(module_engine) as session:
+        study = lifecycle.create_study(session, lifecycle.StudyPlan(title="x"), SMALL_RUBRIC, draft_items(1), "lead")
+        drafts = sorted_out([check_item(1, "gold", "fluency = 1")])[1]
+        add_check_items(session, study, drafts, "lead")
+
+        with pytest.raises(ImportRefused, match="Item gold-1: the study already has an item with this id"):
+            add_check_items(session, study, drafts, "lead")
+        session.rollback()
+        session.info.clear()
+
+
+@pytest.mark.parametrize(("accepted", "why"), [("2", "the reference is 1 .chosen. or 0"), ("1", "")])
+def test_a_reference_to_the_best_response_is_chosen_or_not(module_engine, accepted, why):
+    rubric = f"{BEGIN}criteria: [{{key: best, title: Best, definition: Which?, about: item, scale: {{kind: best}}}}]}}"
+    with writing(module_engine) as session:
+        study = lifecycle.create_study(session, lifecycle.StudyPlan(title="x"), rubric, draft_items(1), "lead")
+        drafts = sorted_out([check_item(1, "gold", f"best = {accepted}")])[1]
+
+        with pytest.raises(ImportRefused, match=why) if why else nullcontext():
+            add_check_items(session, study, drafts, "lead")
+        session.rollback()
+        session.info.clear()
 
 
 def rate(session, study, who, limit: int) -> list[str]:
