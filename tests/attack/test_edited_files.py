@@ -258,6 +258,7 @@ FUNCTION = "CREATE FUNCTION public.f(integer) RETURNS boolean LANGUAGE sql IMMUT
             "CREATE UNIQUE INDEX ux_rating_about_item ON public.rating (criterion_id) WHERE number = 5",
             "index 'ux_rating_about_item'",
         ),
+        ("CREATE TABLE keeping (id integer REFERENCES public.rating)", "foreign key of 'keeping'"),
         (
             "CREATE UNIQUE INDEX once ON public.rating (id, number); "
             "CREATE TABLE cover (id integer, number double precision, "
@@ -397,6 +398,19 @@ def test_verify_names_an_index_that_refuses_rows(sqlite_engine, study, name, res
         connection.rollback()
 
     assert lines == [f"The database has the index {name!r} in a form which this program never creates."]
+    assert differences(sqlite_engine, study) == ""
+
+
+@pytest.mark.parametrize("referred", ["RATING (id)", "rating (number)"], ids=["one row", "a column without an index"])
+def test_verify_names_a_table_that_keeps_our_rows(sqlite_engine, study, referred):
+    """Nobody could replace or withdraw these ratings any more: SQLite refused each deletion."""
+    with sqlite_engine.connect() as connection:
+        connection.exec_driver_sql("CREATE TABLE own (id INTEGER PRIMARY KEY, other REFERENCES own (id))")
+        connection.exec_driver_sql(f"CREATE TABLE keeping (id REFERENCES {referred})")
+        lines = foreign_parts.in_database(connection)
+        connection.rollback()
+
+    assert lines == ["The database has the foreign key of 'keeping', which this program never creates."]
     assert differences(sqlite_engine, study) == ""
 
 

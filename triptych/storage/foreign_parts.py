@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import CheckConstraint, Connection, Engine, StaticPool, Table, create_engine, text
+from sqlalchemy import CheckConstraint, Connection, Engine, StaticPool, Table, bindparam, create_engine, text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateTable
 
@@ -19,6 +19,14 @@ from triptych.storage.schema import COMPUTING, HEAD, VERSION, create_version, up
 from triptych.storage.sqlite_files import MAX_STEPS, unchanged
 
 _Fragments = Counter[tuple[str, str, str]]
+# With writable_schema a type can be in capitals. A foreign key of another table keeps rows of ours from being deleted,
+# such as those of somebody who withdraws.
+_IN_SQLITE = """
+SELECT type, name FROM sqlite_master WHERE type NOT IN ('table', 'index')
+UNION SELECT 'foreign key of', name FROM sqlite_master, pragma_foreign_key_list(name)
+    WHERE name NOT IN :tables AND lower("table") IN :tables
+ORDER BY name
+"""
 # From the catalogs, since information_schema hides from a role what it may not change. Functions that take values of
 # any or another type are named with their schema, since one of another program's would be found in their place.
 _OURS = """
@@ -35,6 +43,8 @@ UNION SELECT 'rule', rulename FROM pg_rewrite JOIN ours ON ev_class = ours.oid W
 UNION SELECT 'policy', polname FROM pg_policy JOIN ours ON polrelid = ours.oid
 UNION SELECT 'row security of', relname FROM ours WHERE relrowsecurity
 UNION SELECT 'unlogged table', relname FROM ours WHERE relpersistence <> 'p' -- a crash empties it
+UNION SELECT 'foreign key of', key_table.relname FROM pg_constraint JOIN ours ON confrelid = ours.oid
+    JOIN pg_class AS key_table ON key_table.oid = conrelid WHERE conrelid NOT IN (SELECT oid FROM ours)
 UNION SELECT 'child table', child.relname FROM pg_inherits JOIN ours ON inhparent = ours.oid
     JOIN pg_class AS child ON child.oid = inhrelid
 UNION SELECT CASE relkind WHEN 'p' THEN 'partitioned table' WHEN 'f' THEN 'foreign table' ELSE 'view' END, relname
@@ -93,8 +103,7 @@ _OWN_INDEXES = {
     ]
 }
 _QUERIES = {
-    # with writable_schema a type can be in capitals
-    "sqlite": text("SELECT type, name FROM sqlite_master WHERE type NOT IN ('table', 'index') ORDER BY name"),
+    "sqlite": text(_IN_SQLITE).bindparams(bindparam("tables", list(Base.metadata.tables), expanding=True)),
     "postgresql": text(_OURS + _IN_POSTGRES).bindparams(**_TABLES, **_OWN_INDEXES),
 }
 
