@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import sqlite3
+import tracemalloc
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -173,6 +174,25 @@ def test_a_backup_is_compared_without_a_write(sqlite_engine, study, tmp_path: Pa
     kept.write_bytes(b"SQLite format 3\0 and no more")
     assert program.main(["data", "verify", "--against", str(kept)]) == 2
     assert "It does not contain a last event" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("value", ["NULL", "5", "x'00'", "zeroblob(100000000)"])
+@pytest.mark.parametrize("column", ["slug", "event_hash"])
+def test_an_earlier_database_names_events_as_ours_do(sqlite_engine, study, tmp_path: Path, capsys, column, value):
+    """An unexpected error, and a text as long as the file in memory."""
+    path = tmp_path / "made.db"
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("CREATE TABLE study (id, slug, event_number, event_hash)")
+        file.execute("INSERT INTO study VALUES (1, 'study', 1, 'a')")
+        file.execute(f"UPDATE study SET {column} = {value}")
+
+    tracemalloc.start()
+    code = program.main(["data", "verify", "--against", str(path)])
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert code == 2
+    assert "made.db cannot be read" in capsys.readouterr().err
+    assert most < 50_000_000
 
 
 def test_an_edited_backup_is_not_restored(sqlite_engine, study):

@@ -32,6 +32,7 @@ DUMP = ".dump"  # a backup of PostgreSQL, whose last events are in the file next
 # members of our zip files, and files, that contain the last event
 NAMING = ("snapshot.json", "codebook.json", "manifest.json")
 MOST_HEADS = 10_000  # studies of a database, or last events in another file
+LONGEST_VALUE = 10_000  # bytes, of those that are read of a database
 MAX_STEPS = 10_000_000  # SQLite's steps for reading the studies of a database
 NO_HEAD = "It does not contain a last event. Pass a report, an export, a capsule, a backup, or the hash itself."
 
@@ -120,9 +121,13 @@ def _refuse_changed(path: Path, archive: ZipFile) -> None:
 def _heads_in(path: Path) -> Iterator[EarlierHead]:
     """The last event of every study in an SQLite file, which may be on a read-only disk."""
     with sqlite_files.unchanged(path) as file:
+        file.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
         file.set_progress_handler(lambda: 1, MAX_STEPS)
         foreign_parts.refuse_computing(file)
-        for slug, number, hashed in file.execute("SELECT slug, event_number, event_hash FROM study ORDER BY id"):
+        for row in file.execute("SELECT slug, event_number, event_hash FROM study ORDER BY id"):
+            if [type(value) for value in row] != [str, int, str]:  # SQLite stores values of any type in a column
+                raise sqlite3.DataError("a last event of other types")
+            slug, number, hashed = row
             yield EarlierHead(number, hashed, slug)
 
 
