@@ -32,6 +32,7 @@ from triptych.storage import database, events, sqlite_files
 from triptych.storage.database import reading, writing
 from triptych.storage.events import EventKind
 from triptych.storage.models import Event, Membership, Person, Role, Setting, Study
+from triptych.storage.unavailable import explained
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.web.session import web_engine
@@ -389,6 +390,24 @@ def test_a_value_beyond_its_check_is_damage_that_is_replaced(sqlite_engine, lab)
     with reading(sqlite_engine) as session:
         assert session.scalars(select(Study.state)).one() == study.state
         assert session.get_one(Person, lead.person_id).disabled_at
+
+
+def test_a_backup_that_fails_has_no_words_for_annotators(sqlite_engine, lab, monkeypatch):
+    """A command told its user to leave this page open, and asked for the password of SQLite."""
+    failed = sqlite3.OperationalError("disk I/O error")
+    failed.sqlite_errorcode = sqlite3.SQLITE_IOERR
+
+    def fail(*_: object) -> None:
+        with explained():
+            raise failed
+
+    monkeypatch.setattr(sqlite_files, "copy_sqlite", fail)
+
+    with pytest.raises(BackupFailed) as told:
+        backup.make(sqlite_engine)
+
+    reason = "SQLite cannot use the file. Is its disk full or read-only? (disk I/O error)."
+    assert str(told.value) == f"No backup was made: {reason}"
 
 
 def test_a_full_disk_leaves_no_half_backup(sqlite_engine, lab, monkeypatch):

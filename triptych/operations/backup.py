@@ -25,7 +25,7 @@ from sqlmodel import Session
 
 from triptych import clock, settings
 from triptych.errors import NotAllowed, NotFound, TriptychError, UnsafeDatabase
-from triptych.operations import verify
+from triptych.operations import doctor, verify
 from triptych.operations.lasting import Lasting, carry_over, lasting
 from triptych.people import roster
 from triptych.privacy import backup_facts
@@ -215,7 +215,9 @@ def _explained(outcome: str) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, DatabaseError, OSError, UnsafeDatabase, DatabaseUnavailable) as error:
-        reason = getattr(error, "strerror", None) or str(getattr(error, "orig", error))
+        # the words of DatabaseUnavailable are for people at a page
+        said = doctor.refusal(error) if isinstance(error, DatabaseUnavailable) else str(getattr(error, "orig", error))
+        reason = getattr(error, "strerror", None) or said
         raise BackupFailed(f"{outcome}: {reason.rstrip('.')}.") from error
 
 

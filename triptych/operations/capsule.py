@@ -27,7 +27,7 @@ from triptych.errors import ImportRefused, NotAllowed, UnsafeDatabase
 from triptych.formats import zips
 from triptych.formats.model import MAX_UPLOAD
 from triptych.formats.writers.model import ExportOptions, File
-from triptych.operations import arrival, backup, move, usable, verify
+from triptych.operations import arrival, backup, doctor, move, usable, verify
 from triptych.operations.arrival import Arrived
 from triptych.operations.sealed import LARGEST_BYTES, UNREADABLE
 from triptych.people import accounts, passcodes
@@ -246,7 +246,8 @@ def _explained(name: str) -> Iterator[None]:
     try:
         yield
     except (SQLAlchemyError, sqlite3.Error, UnsafeDatabase, DatabaseUnavailable, *UNREADABLE) as error:
-        reason = str(getattr(error, "orig", error)).partition("\n")[0].rstrip(".")
+        said = doctor.refusal(error) if isinstance(error, DatabaseUnavailable) else str(getattr(error, "orig", error))
+        reason = said.partition("\n")[0].rstrip(".")
         raise ImportRefused(f"{name} holds no study that can be read: {reason}.") from error
 
 

@@ -235,12 +235,14 @@ def refusal(error: Exception) -> str:
     if isinstance(error, TriptychError) and not isinstance(error, DatabaseUnavailable):
         return str(error)
     cause = error.__cause__ if isinstance(error, DatabaseUnavailable) else error
+    if cause is None:
+        return str(error)
     reason = str(getattr(cause, "orig", cause)).partition("\n")[0].rstrip(".")
     if isinstance(error, DatabaseUnavailable) and str(error) != UNREACHABLE:
         return f"{str(error).partition('.')[0]} ({reason})."
     if isinstance(cause, DBAPIError) and not is_unavailable(cause):
         return f"The database refused it: {reason}."
-    if code := getattr(getattr(cause, "orig", None), "sqlite_errorcode", None):
+    if code := getattr(getattr(cause, "orig", cause), "sqlite_errorcode", None):
         sentence = SENTENCES.get(code & 0xFF, "")
         state = sentence.partition(".")[0] or "SQLite cannot use the file. Is its disk full or read-only?"
         return f"{state} ({reason})."
