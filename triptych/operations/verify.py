@@ -39,7 +39,6 @@ from triptych.operations import frozen, sealed
 from triptych.operations.fold import fold
 from triptych.operations.folded import FoldedAnswer, FoldedStudy, FoldedWork, hidden_mark
 from triptych.rubric.answers import letter, place_in_words
-from triptych.rubric.scales import as_typed
 from triptych.stats.numbers import counted
 from triptych.storage import events, foreign_parts, sqlite_files
 from triptych.storage.events import BrokenChain
@@ -413,7 +412,7 @@ def _explanation(answer: FoldedAnswer) -> Row | None:
 
 
 def _spoken(value: object) -> str:
-    return "empty" if value is None else as_typed(value) if isinstance(value, float) else f"{value}"
+    return "empty" if value is None else str(value).removesuffix(".0")
 
 
 # Derived columns
