@@ -73,6 +73,18 @@ def test_no_setting_of_postgresql_changes_stored_values(odd_database):
     assert (person.name, person.created_at, number) == ("Жé…🙂", now, 62.5)
 
 
+@pytest.mark.parametrize(
+    ("odd_database", "setting"),
+    [(("UTF8", "synchronous_commit = off"), "on"), (("UTF8", "synchronous_commit = remote_apply"), "remote_apply")],
+    indirect=["odd_database"],
+)
+def test_postgresql_acknowledges_what_is_on_its_disk(odd_database, setting):
+    engine = database.open_engine(odd_database)
+    with engine.connect() as connection:
+        assert connection.scalar(text("SHOW synchronous_commit")) == setting
+    engine.dispose()
+
+
 def test_a_write_that_raises_changes_nothing(engine):
     with pytest.raises(RuntimeError), writing(engine) as session:
         session.add(Person(pseudonym="A-1", created_at=clock.now()))

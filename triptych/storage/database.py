@@ -55,6 +55,10 @@ POSTGRES = {
     "client_encoding": "UTF8",  # whatever the role or the environment sets: texts have any characters
 }
 POSTGRES_POOL, POSTGRES_OVERFLOW = 10, 20  # connections of one process; docs/deploying.md adds them up
+SETTINGS = """
+SET random_page_cost = 1.1; SET datestyle = ISO; SET extra_float_digits = 1;
+SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'
+"""
 WAITING = "Another program is using the database. Waiting for it for up to a minute."
 DRIVERS = ("sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg")
 NO_ADDRESS = (
@@ -173,10 +177,11 @@ def open_engine(url: str) -> Engine:
 
 def _apply_settings(connection: Any, _: object) -> None:
     """Tells the planner that the rows are in memory or on an SSD, since it reads small tables whole otherwise; and the
-    server to write dates as the driver reads them and all digits of numbers, whatever the database or the role sets.
+    server to write dates as the driver reads them, all digits of numbers, and to disk what it acknowledges, whatever
+    the database or the role sets.
     """
     connection.autocommit = True  # a rollback would undo the settings
-    connection.execute("SET random_page_cost = 1.1; SET datestyle = ISO; SET extra_float_digits = 1")
+    connection.execute(SETTINGS)
     connection.autocommit = False
 
 
