@@ -24,6 +24,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 from starlette.routing import Route
 
+from triptych.annotate import assignments
 from triptych.cli import main, opening
 from triptych.operations import backup
 from triptych.people import logins
@@ -381,6 +382,21 @@ def test_the_list_of_own_items_holds_no_turn_to_write(sqlite_engine, make_study,
 
     with writing(sqlite_engine):
         assert list_items(login, {"assignment": token}).status_code == 200
+
+
+def test_a_submission_reads_no_draft_of_other_items(sqlite_engine, make_study):
+    """With 300 long drafts it took 40 ms instead of 0.3, and a returned workbook of so many items 8 s."""
+    statements: list[tuple[str, Any]] = []
+    with writing(sqlite_engine) as session:
+        study, _, (anna, _) = make_study(session)
+        token = assigned(session, study, anna).token
+        event.listen(sqlite_engine, "before_cursor_execute", lambda *sent: statements.append(sent[2:4]))
+        assignments.locked(session, anna, token)
+        [(statement, values)] = statements
+        plan = session.connection().exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values).all()
+
+    [others] = [row.detail for row in plan if row.detail.startswith("SEARCH assignment_1 ")]
+    assert "COVERING INDEX" in others
 
 
 def test_a_command_waits_for_the_other_program_and_says_so(sqlite_engine, other, monkeypatch):

@@ -45,6 +45,7 @@ from triptych.storage.models import (
     Purpose,
     Study,
     StudyState,
+    Submission,
     annotators_part,
 )
 from triptych.study import lifecycle
@@ -291,10 +292,15 @@ def _locked() -> Select[*tuple[Any, ...]]:
 
 
 def _has_edited() -> ColumnElement[bool]:
-    """Whether the person ever submitted anything of the study again; asked of few rows, since each submission asks."""
+    """Whether the person ever submitted anything of the study again; each submission asks.
+
+    A submission has the version that it answers. Submissions are short; SQLite stores an assignment's version behind
+    its draft.
+    """
     other = aliased(Assignment)
     own = (other.person_id == Assignment.person_id) & (other.study_id == Assignment.study_id)
-    return select(other.id).where(own, other.version > SUBMITTED_ONCE).correlate(Assignment).exists()
+    theirs = select(Submission.id).join(other, other.id == Submission.assignment_id)
+    return theirs.where(own, Submission.version >= SUBMITTED_ONCE).correlate(Assignment).exists()
 
 
 def asked_by(session: Session, login_secret: str | None, token: str, *, to_change: bool = False) -> tuple[Who, Study]:
