@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from openpyxl import Workbook
+from openpyxl import Workbook, load_workbook
+from openpyxl.worksheet.cell_range import MultiCellRange
 
 from triptych.errors import ImportRefused, InvalidAnnotation
 from triptych.exchange.import_ratings import proposed
@@ -22,7 +23,9 @@ from triptych.formats.model import LONGEST_MESSAGE
 from triptych.formats.ratings import read_files
 from triptych.formats.texts.text_format import looks_formatted
 from triptych.formats.workbook.columns import explanation_in, value_in
+from triptych.formats.workbook.writing import WorkbookContents, WorkbookItem, write_book
 from triptych.people import invitations
+from triptych.rubric.files import read_shipped
 from triptych.rubric.scales import Ask, Likert, Point
 from triptych.storage.database import writing
 from triptych.study import check_items, plans
@@ -41,6 +44,25 @@ def quick() -> Iterator[None]:
     began = time.process_time()
     yield
     assert time.process_time() - began < SECONDS
+
+
+def test_cells_of_a_workbook_are_merged_without_comparing_all(monkeypatch):
+    """A workbook of 300 items with texts of several rows took a minute of the processor."""
+    compared: list[int] = []
+    compare = MultiCellRange.__contains__
+
+    def count(ranges: MultiCellRange, cells: object) -> bool:
+        compared.append(len(ranges.ranges))
+        return compare(ranges, cells)
+
+    monkeypatch.setattr(MultiCellRange, "__contains__", count)
+    rubric = read_shipped()["rrgen"][1]
+    items = [WorkbookItem(f"{number}", "Good room.", (), ("word " * 1000, "Thanks.")) for number in range(20)]
+    data = write_book(WorkbookContents("token", "S", "P", rubric, "main", (), items, ""))
+
+    merged = load_workbook(io.BytesIO(data))["Ratings"].merged_cells.ranges
+    of_an_item = len(merged) // len(items)
+    assert of_an_item > 1 and max(compared) <= of_an_item + 1
 
 
 def test_a_long_line_of_guests_is_read_at_once(sqlite_engine, make_study):

@@ -18,6 +18,7 @@ from openpyxl.cell.cell import TYPE_STRING, Cell
 from openpyxl.styles import Alignment, Border, Font, PatternFill, Protection, Side
 from openpyxl.utils import get_column_letter
 from openpyxl.workbook.protection import WorkbookProtection
+from openpyxl.worksheet.cell_range import MultiCellRange
 from openpyxl.worksheet.datavalidation import DataValidation
 from openpyxl.worksheet.worksheet import Worksheet
 
@@ -173,6 +174,7 @@ def _write_item(
     first: int,
 ) -> int:
     """Writes the rows of one item and returns the next row. A text too tall for one row spans several merged rows."""
+    before, sheet.merged_cells = sheet.merged_cells, MultiCellRange()  # the writer compares each range with all others
     texts = item.responses
     shared = _shared_texts(item, columns)
     width = {column.key: column.width for column in columns}
@@ -192,6 +194,8 @@ def _write_item(
         _merge(sheet, columns, "candidate", row, row + over - 1)
         row += over
     _merge(sheet, columns, "item", first, row - 1)
+    before.ranges |= sheet.merged_cells.ranges
+    sheet.merged_cells = before
     return row
 
 
