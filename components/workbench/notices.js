@@ -117,6 +117,9 @@ export function createNotices() {
       find(refusal, "[data-tw-take]")?.focus(); // other refusals must not interrupt typing
     },
 
+    /** The answers are stored after all. */
+    endRefusal: () => refusal?.remove(),
+
     /**
      * Two tabs have answers: shows the differences, and lets the annotator choose.
      * @param {HTMLElement} table @param {(keepMine: boolean) => void} settle

@@ -257,7 +257,11 @@ export function createSurface(parent, firstView, act) {
           drawing.show(change);
           if (isOffline) showState();
         },
-        saved: () => isShown() && showState(),
+        saved() {
+          if (!isShown()) return;
+          showState();
+          if (current.saved === "saved") notices.endRefusal();
+        },
         refused: (answer) => isShown() && sending.draftRefused(answer),
       },
     });

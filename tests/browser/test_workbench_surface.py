@@ -1094,6 +1094,7 @@ def test_an_invalid_draft_says_why_and_changes_are_sent(open_view, server):
     server.refusal = None
     radio(page, "A:fluency", 4).check()
     expect(saved(page)).to_have_attribute("data-state", "saved")
+    expect(page.locator(".tw-notices")).to_be_empty()
     assert server.drafts[-1]["draft"]["ratings"] == {"A": {"fluency": 4}}
 
 
