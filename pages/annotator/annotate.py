@@ -86,7 +86,8 @@ except TriptychError as refusal:
 state.show_messages()
 if step:
     draw(step)
-    with nullcontext() if step.stage == Stage.instructions else entrance.centred(entrance.READING):
+    is_wide = step.stage == Stage.instructions or step.ending
+    with nullcontext() if is_wide else entrance.centred(entrance.READING):
         choose_language(who)
     begun = step.sheet and (step.sheet.number, step.sheet.begun)
     entrance.begin_at_top(f"{slug} {step.stage} {begun}")
