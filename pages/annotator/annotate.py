@@ -86,7 +86,7 @@ except TriptychError as refusal:
 state.show_messages()
 if step:
     draw(step)
-    is_wide = step.stage == Stage.instructions or step.ending
+    is_wide = step.stage == Stage.instructions or step.ending is not None
     with nullcontext() if is_wide else entrance.centred(entrance.READING):
         choose_language(who)
     begun = step.sheet and (step.sheet.number, step.sheet.begun)
