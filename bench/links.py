@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 import urllib.error
@@ -77,6 +78,7 @@ def fault(address: str) -> tuple[str, str]:
 
 
 def main() -> int:
+    argparse.ArgumentParser(prog="python -m bench.links", description=__doc__).parse_args()
     links = external_links()
     with ThreadPoolExecutor(AT_ONCE) as pool:
         faults = dict(zip(links, pool.map(fault, links), strict=True))

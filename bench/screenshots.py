@@ -5,6 +5,7 @@ All go to docs/screenshots/all/, which is not in the repository; those in README
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 import tempfile
@@ -237,6 +238,7 @@ def keep(source: Path, target: Path) -> None:
 
 
 def main() -> int:
+    argparse.ArgumentParser(prog="python -m bench.screenshots", description=__doc__).parse_args()
     folder = PICTURES / "all"
     folder.mkdir(parents=True, exist_ok=True)
     camera = Photographer(folder)
