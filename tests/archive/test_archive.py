@@ -29,7 +29,7 @@ from triptych.operations.verify import verify
 from triptych.people import joining
 from triptych.privacy import erasure, withdrawal
 from triptych.results.looking import log_look
-from triptych.storage import database
+from triptych.storage import database, events
 from triptych.storage.models import (
     Assignment,
     Candidate,
@@ -133,8 +133,10 @@ def test_only_who_agreed_is_there_one_by_one(world):
     assert not [r for r in results if "Annotator" in r["system"] + r["baseline"]]
 
 
+@pytest.mark.parametrize("asked_again", [False, True])
 @pytest.mark.parametrize("sharing", ["not_asked", "texts"])
-def test_who_declined_a_later_text_is_not_published_individually(sqlite_engine, sharing):
+def test_who_declined_a_later_text_is_not_published_individually(sqlite_engine, sharing, asked_again):
+    """A lead who let them in again, with a click, published their texts by what they had agreed to before."""
     with database.writing(sqlite_engine) as session:
         study, lead, (who,) = new_study(session, items=1, annotators=1)
         study.settings = stored(changed(study, consent={"text": "Agree?", "sharing": sharing}))
@@ -144,7 +146,10 @@ def test_who_declined_a_later_text_is_not_published_individually(sqlite_engine, 
         later = {"consent": {"text": "A company gets the data.", "sharing": "texts"}}
         design.amend(session, study, design.Parts(settings=later), "Funding.", lead.pseudonym)
         onboarding.refuse(session, study, who)
+        if asked_again:
+            exclusions.let_in(session, study, who.pseudonym, "Ask again.", lead.pseudonym)
         lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
+        events.write_pending(session)
         listing, number = texts_to_read(session, study, False)
         archive = archive_study(session, study, PLAIN, "given", "command line")
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from sqlalchemy import select
 from sqlmodel import Session
 
-from triptych.annotate.onboarding import SCREENED_OUT
 from triptych.stats.numbers import counted
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
@@ -38,7 +37,7 @@ class PublicationConsent(NamedTuple):
 
 def agreements(session: Session, study: Study) -> list[PublicationConsent]:
     """Those of everybody with finished work in the study."""
-    columns = Membership.consent_version, Membership.withdrawn_at, Membership.turned_away_as
+    columns = Membership.consent_version, Membership.withdrawn_at
     query = (
         select(Person.pseudonym, Person.kind, *columns)
         .join(Assignment, Assignment.person_id == Person.id)
@@ -47,17 +46,18 @@ def agreements(session: Session, study: Study) -> list[PublicationConsent]:
         .distinct()
     )
     earlier, current = _agreed(session, study), settings_of(study).consent
+    declined = _declined(session, study)
 
-    def sharing(pseudonym: str, kind: Kind, version: str | None, turned_away_as: str | None) -> Sharing:
+    def sharing(pseudonym: str, kind: Kind, version: str | None) -> Sharing:
         if kind != Kind.human:
             return "texts"
-        if turned_away_as == SCREENED_OUT:  # they declined a later text
+        if pseudonym in declined:
             return "nothing"
         return current.sharing if version == current.version else earlier.get((pseudonym, version), "not_asked")
 
     return [
-        PublicationConsent(pseudonym, kind, sharing(pseudonym, kind, version, turned_away_as), withdrawn_at is not None)
-        for pseudonym, kind, version, withdrawn_at, turned_away_as in session.execute(query)
+        PublicationConsent(pseudonym, kind, sharing(pseudonym, kind, version), withdrawn_at is not None)
+        for pseudonym, kind, version, withdrawn_at in session.execute(query)
     ]
 
 
@@ -70,6 +70,14 @@ def _agreed(session: Session, study: Study) -> dict[tuple[str, str | None], Shar
         .order_by(Event.number)
     )
     return {(who, new.get("version")): new.get("sharing", "not_asked") for who, new in session.execute(consents) if new}
+
+
+def _declined(session: Session, study: Study) -> set[str]:
+    """Those who last declined a text, also if a lead asked them again and they have not answered."""
+    kinds = EventKind.consented, EventKind.consent_refused
+    answers = select(Event.subject, Event.kind).where(Event.study_id == study.id, Event.kind.in_(kinds))
+    last = dict(session.execute(answers.order_by(Event.number)).all())
+    return {who for who, kind in last.items() if kind == EventKind.consent_refused}
 
 
 def notes_on_publishing(session: Session, study: Study) -> Iterator[str]:
