@@ -417,6 +417,20 @@ def test_a_retired_gold_item_moves_no_other_to_another_attempt(make, of_attempt)
     assert verify.verify(session, study).holds
 
 
+def test_questions_that_replace_gold_items_during_a_test_decide(make):
+    """They were compared with the number of references: two right answers of two were a third."""
+    session, study, who = make(SMALL_RUBRIC + QUESTIONS, gold=2, entry=EntryRules(kind="gold", gold_items=1))
+    entry_test.start(session, study, who)
+    amended = design.Parts(settings={"entry": {"kind": "questions"}})
+    design.amend(session, study, amended, "Gold items take too long.", "lead")
+
+    answer_all(session, study, who)
+
+    passed = outcome(session, study, who)
+    assert (passed.right, passed.asked, passed.passed) == (2, 2, True)
+    assert verify.verify(session, study).holds
+
+
 def test_another_attempt_has_new_gold_items_and_decides(make):
     session, study, who = make(gold=4, entry=GOLD)
     study.access = Access.invited

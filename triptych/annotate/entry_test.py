@@ -322,6 +322,7 @@ def hand_in(session: Session, study: Study, who: Who) -> None:
         )
     right = sum(answers[question.key].correct for question in questions)
     chosen = {key: answer.option for key, answer in answers.items()}
+    attempt.asked = len(questions)  # fewer or more than at its start if a lead changed the kind of test meanwhile
     _end(session, study, who, attempt, right, answers=chosen)
 
 
