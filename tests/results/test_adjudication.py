@@ -24,6 +24,7 @@ from triptych.storage.database import reading, writing
 from triptych.storage.models import (
     Assignment,
     Event,
+    EventDetail,
     Item,
     Membership,
     Purpose,
@@ -184,6 +185,8 @@ def test_a_changed_final_value_stays_in_the_log(rated):
             "final value changed",
             "final value taken back",
         ]
+        logged = session.scalars(select(EventDetail.new).join(Event).order_by(Event.number)).all()[-3:]
+        assert [(new or {})["version"] for new in logged] == [1, 2, 2]
         assert adjudication.final_values(session, study) == {}
         assert verify.verify(session, study).holds
         assert session.scalar(select(func.count()).where(Assignment.purpose == Purpose.adjudication)) == 1
@@ -294,7 +297,7 @@ def test_a_chosen_annotator_decides_after_their_current_item(engine, make_study)
         assert assignments.current(session, study, second).token == held.token
         submit(session, study, second)
         asked = assignments.current(session, study, second)
-        assert asked.purpose == Purpose.adjudication
+        assert (asked.purpose, asked.version) == (Purpose.adjudication, held.version)  # the page gets the version
         assert adjudication.final_values(session, study)[item].waiting
         submit(session, study, second, full_answers(fluency=1))
 

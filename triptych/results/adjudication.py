@@ -111,6 +111,7 @@ def record(
     old = _logged_decision(session, assignment) if decided else None
     rows = _checked(session, study, assignment, values)
     _hand_over(session, assignment, who.person_id, order_known=False)
+    assignment.version += 1
     assignment.state, assignment.reason, assignment.submitted_at = AssignmentState.submitted, neat, clock.now()
     session.add_all(rows)
     session.flush()
@@ -301,7 +302,10 @@ def _made(session: Session, study: Study, item: Item, who: Who) -> Assignment:
 
 
 def _hand_over(session: Session, assignment: Assignment, person_id: int, *, order_known: bool) -> None:
-    """Empties the assignment and gives it to this person; a browser that still has it open can store nothing in it."""
+    """Empties the assignment and gives it to this person; a browser that still has it open can store nothing in it.
+
+    By its new token, not by another version: an item that nobody has answered begins at version 1, as others do.
+    """
     own_slots = Slot.assignment_id == assignment.id
     for statement in (
         delete(Rating).where(Rating.assignment_id == assignment.id),
@@ -309,8 +313,7 @@ def _hand_over(session: Session, assignment: Assignment, person_id: int, *, orde
         update(Slot).where(own_slots).values(order_known=order_known, set_aside=None),
     ):
         session.execute(statement.execution_options(synchronize_session=False))
-    assignment.person_id, assignment.version = person_id, assignment.version + 1
-    assignment.token = secrets.token_urlsafe(12)
+    assignment.person_id, assignment.token = person_id, secrets.token_urlsafe(12)
     assignment.draft, assignment.pen, assignment.note = None, None, None
     assignment.draft_seq, assignment.active_seconds = 0, 0
     assignment.reserved_at = assignment.expires_at = clock.now()

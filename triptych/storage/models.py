@@ -517,8 +517,8 @@ class Reference(Numbered, table=True):
 class Assignment(Numbered, table=True):
     """One item given to one annotator. The browser knows it by its token only.
 
-    version: that of its next submission, which each message must name; `LAST_VERSION` is that of the last one. A change
-    outside the browser raises it, too, so that messages on their way are refused.
+    version: that of its next submission, which each message must name; `LAST_VERSION` is that of the last one. Other
+    changes raise it, too, unless they give a new token, so that messages on their way are refused.
     """
 
     __table_args__ = (
