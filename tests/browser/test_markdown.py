@@ -63,7 +63,7 @@ def test_selections_quote_the_raw_text_and_nothing_is_fetched(texts):
     run = "async (count) => (await import('/spans.js')).run(document.querySelector('#box'), count)"
     report = texts.evaluate(run, RANDOM_TEXTS)
     assert report["failures"] == []
-    assert (report["texts"], report["random"]) == (55, RANDOM_TEXTS)
+    assert (report["texts"], report["random"]) == (58, RANDOM_TEXTS)
     assert report["selections"] > 2000
     assert report["hostile"] >= 50
     foreign = [name for name in texts.asked if name and name not in files() and not (OWN / name).is_file()]

@@ -33,6 +33,15 @@ def drawn(text: str) -> str:
         ("one\r\ntwo **b**", "one\r\ntwo b"),
         ("<b>raw</b>", "<b>raw</b>"),
         ("", ""),
+        ("Let \\(a\\), $$b$$ and \\[c\\]", "Let \\(a\\), $$b$$ and \\[c\\]"),
+        ("So\n$$\nx^2\n\ny\n$$\nis *so*", "So$$\nx^2\n\ny\n$$is so"),
+        ("$$\r\nx\r\n", "$$\r\nx"),  # never closed
+        ("[a][r] and <https://a.test>\n\n[r]: /x\n 'T'", "a and https://a.test[r]: /x\n 'T'"),
+        ("<div>\n*a*\n</div>\n\n*b*", "<div>\n*a*\n</div>b"),
+        ("> <div>\n> a\n\n- $$\n  x\n\n  $$\n- [r]: /x", "<div>\n> a$$\n  x\n\n  $$[r]: /x"),
+        ("1. *a*\n\tb\n2. 2", "a\nb2"),
+        ("\u00a0\n*a*", "a"),
+        ("|a|\n|-|\n|\\|b|", "a\\|b"),
     ],
 )
 def test_hidden_signs_are_no_visible_characters(text: str, seen: str) -> None:
@@ -44,6 +53,10 @@ def test_what_is_drawn_as_a_whole_is_one_character() -> None:
     assert visible(text).length == 5
     assert visible(text).span(0, len(text)) == (0, 5)
     assert visible(text).span(4, 6) == visible(text).span(2, 7) == (2, 3)  # a span that cuts it holds it
+
+
+def test_a_number_in_a_list_is_not_its_sign() -> None:
+    assert characters("2. 2") == [(3, 4)]
 
 
 def test_half_a_character_is_visible() -> None:

@@ -55,6 +55,9 @@ export const TEXTS = {
   empty: "",
   spaces: "   \n \n",
   footnote: "A claim[^1] here.\n\n[^1]: The source.",
+  quotedBlocks: "> <div>\n> a\n\n- [r]: /x\n\n1. $$\n   x\n\n   y\n   $$\n",
+  tabbedList: "1. *a*\n\tb `c`\n2. 2",
+  tableBars: "|a|b|\n|-|-|\n|\\|c|d|",
   setextMulti: "Two lines\nof *heading*\n===\n\ntext",
 };
 

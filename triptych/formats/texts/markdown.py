@@ -22,6 +22,7 @@ from markdown_it.rules_inline import StateInline, autolink, backtick, image, lin
 from markdown_it.token import Token
 
 Character = tuple[int, int]
+Definition = tuple[str, tuple[int, int]]  # of a link: what is written, and its first and next line
 
 MAX_CHARACTERS = 25_000  # UTF-16 units, as browsers count
 MAX_MARKS, MAX_MARKS_IN_ALL = 800, 6_000
@@ -40,7 +41,7 @@ MAX_FORMULA = 2_000
 BRACKETED = re.compile(rf"\\\((?:[^\\]|\\[^)]){{0,{MAX_FORMULA}}}?\\\)|\\\[(?:[^\\]|\\[^\]]){{0,{MAX_FORMULA}}}?\\\]")
 DOLLARS = re.compile(r"\$+")
 SINGLE = re.compile(rf"\$(?![\s$])(?:[^\\$]|\\.){{1,{MAX_FORMULA}}}(?<!\s)\$(?![\d$])", re.DOTALL)
-FENCE = re.compile(r" {0,3}(\${2,})[^$\n]*$")
+FENCE = re.compile(r"(\${2,})[^$\n]*$")
 
 
 def is_formatted(text: str) -> bool:
@@ -136,7 +137,7 @@ def _characters(text: str) -> Iterator[Character]:
     lines = [
         RawLine(text, start, end) for (_, start), (end, _) in pairwise([(0, shift), *ends, (len(text), len(text))])
     ]
-    definitions: list[tuple[int, int]] = []
+    definitions: list[Definition] = []
     tokens = _PARSER.parse(text[shift:], {"definitions": definitions})
     for place, token in enumerate(tokens):
         if token.map is None:
@@ -144,13 +145,15 @@ def _characters(text: str) -> Iterator[Character]:
         first, last = token.map
         if token.type == "inline":
             in_item = place > 1 and tokens[place - 2].type == "list_item_open"
-            yield from _inline(token, lines[first:last], in_item)
+            is_cell = tokens[place - 1].type in ("th_open", "td_open")
+            places = (_in_cell if is_cell else _in_lines)(token.content, lines[first:last])
+            yield from _inline(token, places, in_item)
         elif token.type in ("fence", "code_block"):
             yield from _code(token.content, lines[first + (token.type == "fence") : last])
         elif token.type in ("html_block", "formula"):
-            yield from _whole(lines, first, last)
-    for first, last in definitions:
-        yield from _whole(lines, first, last)
+            yield from _whole(token.content, lines[first:last])
+    for written, (first, last) in definitions:
+        yield from _whole(written, lines[first:last])
 
 
 @dataclass
@@ -173,13 +176,13 @@ class RawLine:
         return self.end, self.end + (2 if self.text.startswith("\r\n", self.end) else 1)
 
 
-def _whole(lines: Sequence[RawLine], first: int, last: int) -> Iterator[Character]:
-    """Lines that are shown as they were written."""
-    for number in range(first, last):
-        line = lines[number]
+def _whole(written: str, lines: Sequence[RawLine]) -> Iterator[Character]:
+    """Lines that are shown as they were written, from the beginning of what is written on."""
+    opening = written.partition("\n")[0]
+    yield from _each(lines[0].end - len(opening), lines[0].end)
+    for before, line in pairwise(lines):
+        yield before.behind()
         yield from _each(line.start, line.end)
-        if number < last - 1:
-            yield line.behind()
 
 
 def _code(content: str, lines: Sequence[RawLine]) -> Iterator[Character]:
@@ -192,37 +195,41 @@ def _code(content: str, lines: Sequence[RawLine]) -> Iterator[Character]:
             yield line.behind()
 
 
-def _inline(token: Token, lines: Sequence[RawLine], in_item: bool) -> Iterator[Character]:
-    """The characters of a paragraph, a heading or a cell."""
-    places = _places(token.content, lines)
-    if places is None:
-        return
+def _inline(token: Token, places: Sequence[Character], in_item: bool) -> Iterator[Character]:
+    """The characters of a paragraph, a heading or a cell. places: those of its content in the raw text."""
     box = TASK.match(token.content) if in_item else None
     for start, end in _drawn(token.content, token.children or []):
         if box is None or start >= box.end():
             yield places[start][0], places[end - 1][1]
 
 
-def _places(content: str, lines: Sequence[RawLine]) -> list[Character] | None:
+def _in_lines(content: str, lines: Sequence[RawLine]) -> list[Character]:
     """The place in the raw text of each character of a content that the parser extracted from lines."""
     places: list[Character] = []
-    for number, (own, line) in enumerate(zip(content.split("\n"), lines, strict=False)):
+    written = content.split("\n")
+    # without those of no-break spaces alone, which the parser removes as blank
+    lines = lines[next(number for number, line in enumerate(lines) if written[0] in line.raw) :]
+    for number, (own, line) in enumerate(zip(written, lines, strict=False)):
         if number:
             places.append(lines[number - 1].behind())
-        # a line ends with its content, or with what closes a heading; cells follow each other
-        start = line.text.find(own, line.taken, line.end) if len(lines) == 1 else line.start + line.raw.rfind(own)
-        if start >= line.start:
-            places += _each(start, start + len(own))
-            line.taken = start + len(own)
-        else:  # a cell, whose bars are written with a backslash
-            start = line.text.find(own.replace("|", "\\|"), line.taken, line.end)
-            if start < 0:
-                return None
-            for character in own:
-                places.append((start, start + 1 + (character == "|")))
-                start = places[-1][1]
-            line.taken = start
-    return places if len(places) == len(content) else None
+        # a line ends with its content, or with what closes a heading; in a list, a tab before it may become spaces
+        words = own if own in line.raw else own.lstrip(" ")
+        start = line.start + line.raw.rfind(words)
+        places += [(start - 1, start)] * (len(own) - len(words))
+        places += _each(start, start + len(words))
+    return places
+
+
+def _in_cell(content: str, lines: Sequence[RawLine]) -> list[Character]:
+    """The place in the raw text of each character of a table cell, whose bars are written with a backslash."""
+    (line,) = lines
+    start = line.text.find(content.replace("|", "\\|"), line.taken, line.end)
+    places: list[Character] = []
+    for character in content:
+        places.append((start, start + 1 + (character == "|")))
+        start = places[-1][1]
+    line.taken = start
+    return places
 
 
 def _drawn(content: str, tokens: Sequence[Token]) -> Iterator[Character]:
@@ -305,30 +312,34 @@ def _push_formula(state: StateInline, end: int, silent: bool) -> bool:
 
 def _formula_block(state: StateBlock, first: int, last: int, silent: bool) -> bool:
     """Lines between two lines of `$$`."""
-    line = state.src[state.bMarks[first] : state.eMarks[first]]
-    opening = FENCE.fullmatch(line) if state.sCount[first] - state.blkIndent < 4 else None
+    opening = FENCE.fullmatch(_written(state, first)) if state.sCount[first] - state.blkIndent < 4 else None
     if opening is None:
         return False
     if silent:
         return True
     end = first + 1
-    while end < last and state.sCount[end] >= state.blkIndent:
-        written = state.src[state.bMarks[end] : state.eMarks[end]].strip()
+    while end < last and (state.isEmpty(end) or state.sCount[end] >= state.blkIndent):
+        written = _written(state, end).strip()
         end += 1
         if len(written) >= len(opening[1]) and not written.strip("$"):
             break
-    state.push("formula", "", 0).map = [first, end]
+    token = state.push("formula", "", 0)
+    token.content, token.map = _written(state, first), [first, end]
     state.line = end
     return True
 
 
 def _reference(state: StateBlock, first: int, last: int, silent: bool) -> bool:
     """The parser's rule for link definitions, which remembers their lines, because definitions are shown."""
-    if not reference(state, first, last, silent):
-        return False
-    if not silent:
-        state.env["definitions"].append((first, state.line))
-    return True
+    is_definition = reference(state, first, last, silent)
+    if is_definition:
+        state.env["definitions"].append((_written(state, first), (first, state.line)))
+    return is_definition
+
+
+def _written(state: StateBlock, line: int) -> str:
+    """A line of the source without the signs of the blocks around it."""
+    return state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]
 
 
 def _parser() -> MarkdownIt:
