@@ -30,7 +30,7 @@ from triptych.annotate.assignments import NoItem
 from triptych.errors import Conflict, ImportRefused, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats import read_items
 from triptych.formats.long_csv import safe_text
-from triptych.formats.model import CandidateDraft, ItemDraft
+from triptych.formats.model import MAX_UPLOAD, CandidateDraft, ItemDraft
 from triptych.formats.workbook.columns import explanation_in, label, right_for, value_in
 from triptych.formats.workbook.reading import read_filled
 from triptych.operations.verify import verify
@@ -73,6 +73,12 @@ OPTIONAL = """
     scale: {kind: number, low: 0, high: 100, step: 1, unit: '%'}
 explanation:"""
 WITH_OPTIONAL = SMALL_RUBRIC.replace("\nexplanation:", OPTIONAL)
+SHORT_NUMBER = OPTIONAL.replace("high: 100, step: 1", "high: 20, step: 10")
+WITH_LISTS = WITH_BEST.replace("kind: best", "kind: best, none_option: true").replace("\nexplanation:", SHORT_NUMBER)
+WITH_TEXT = WITH_BEST.replace("title: Accept,", "title: Accept, ask: {free_text: required},")
+WITH_REASONS_ALONE = WITH_TEXT.replace("free_text: optional", "free_text: none")
+LEFT_OUT = "Ignore this question: It asks nothing"
+TOO_LONG = "String should have at most 10000 characters"
 OPEN_DOCUMENT = b"PK\x03\x04" + bytes(26) + b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet"
 FORMULA = '=HYPERLINK("http://evil.example")'
 
@@ -167,7 +173,7 @@ def test_a_workbook_holds_no_system_file_id_or_formula(desk, sqlite_engine, make
 
 
 def test_only_answer_cells_are_editable_and_have_lists(desk):
-    *_, sheet = desk(1, rubric=WITH_BEST)
+    *_, sheet = desk(1, rubric=WITH_LISTS)
     page, hidden = sheet.sheet, sheet.book["Triptych"]
     # without a font in the file a program chooses its own
     assert {cell.font.name for row in page.iter_rows() for cell in row} == {"Calibri"}
@@ -186,7 +192,9 @@ def test_only_answer_cells_are_editable_and_have_lists(desk):
             lists[next(iter(rule.sqref.ranges)).min_col] = [row[0].value for row in cells]
     assert lists[sheet.keys["rating:fluency"]] == ["1 – Poor", "3 – Good", 1, 2, 3]
     assert lists[sheet.keys["rating:verdict"]] == ["Accept", "Reject", "Cannot say"]
-    assert lists[sheet.keys["rating:winner"]] == ["A", "B", "C", "A, B", "A, C", "B, C", "A, B, C"]
+    every_set = ["A", "B", "C", "A, B", "A, C", "B, C", "A, B, C"]
+    assert lists[sheet.keys["rating:winner"]] == [*every_set, "none of them"]
+    assert lists[sheet.keys["rating:share"]] == [0, 10, 20]
     assert "It is wrong; It is rude" in lists[sheet.keys["reasons:verdict"]]
     guidelines = [cell.value for row in sheet.book["Guidelines"].iter_rows() for cell in row]
     assert "How well the response reads." in guidelines
@@ -288,6 +296,14 @@ def test_a_workbook_respects_exclusions_and_limits(desk):
     lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
     with pytest.raises(StudyNotOpen):
         workbooks.make(session, study, first.pseudonym, 1, lead.pseudonym)
+
+
+def test_a_text_longer_than_a_cell_makes_no_workbook(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, lead, (who, _) = make_study(session, items=1)
+        session.scalars(select(Item)).one().context = "x" * 32_001
+        with pytest.raises(ImportRefused, match="Item 1 of this workbook has a text of more than 32,000 characters"):
+            workbooks.make(session, study, who.pseudonym, 1, lead.pseudonym)
 
 
 # What comes back
@@ -462,6 +478,59 @@ def test_errors_name_row_and_column_and_nothing_is_stored(desk):
     assert session.execute(select(func.count()).select_from(Rating)).scalar_one() == 0
 
 
+@pytest.mark.parametrize(
+    ("cells", "column", "what"),
+    [
+        ({(1, "note"): "One.", (2, "note"): "Two."}, "Note to the lead", "asked once per item, but rows 5, 6 differ"),
+        ({(0, "note"): "x" * 10_001}, "Note to the lead", "has 10,001 characters; at most 10,000 can"),
+        ({(0, "note"): "x" * 10_001, (0, "leave_out"): LEFT_OUT}, "Note to the lead", "has 10,001 characters"),
+        ({(0, "words:verdict"): "x" * 10_001}, "Verdict: in your words", f"at text: {TOO_LONG}."),
+        ({(0, "words:verdict"): None}, "Verdict: in your words", "Verdict, Response A: write an explanation."),
+        ({(0, "leave_out"): LEFT_OUT}, "Leave the item out", "not be stored: what else is filled in for this item"),
+        ({(0, "leave_out"): "It is green"}, "Leave the item out", "'It is green' is no such reason."),
+        ({(1, "aside"): "It is green"}, "Cannot rate this response", "'It is green' is no such reason."),
+        ({(1, "context"): "Which?"}, "Context", "The text is not the one of item 1: Which?"),
+        ({(0, "rating:fluency"): "2 - Good"}, "Fluency", "'2 - Good' is not on the scale."),
+        (
+            {(0, "rating:verdict"): "Reject", (0, "reasons:verdict"): "It is wrong"},
+            "Verdict: in your words",
+            "This will not be stored: only the reasons are asked for.",
+        ),
+    ],
+)
+def test_a_cell_that_cannot_be_stored_is_named(desk, cells, column, what):
+    session, study, *_, sheet = desk(1, rubric=WITH_REASONS_ALONE)
+    for merged in list(sheet.fill().sheet.merged_cells.ranges):
+        sheet.sheet.unmerge_cells(str(merged))
+    for row in range(3):
+        sheet.put(row, "words:verdict", "Because it is.")
+    sheet.put(0, "rating:winner", "A")
+    for (row, key), value in cells.items():
+        sheet.put(row, key, value)
+
+    findings = workbooks.check(session, study, read_filled(sheet.saved())).findings
+
+    assert [finding.what for finding in findings if finding.column == column and what in finding.what]
+
+
+def test_an_item_handed_in_and_emptied_stays_as_it_is(desk):
+    session, study, lead, _, sheet = desk(1)
+    workbooks.take_back(session, study, read_filled(sheet.fill().saved()), lead.pseudonym)
+    returned = workbooks.check(session, study, read_filled(sheet.fill(None, None).saved()))
+    assert (returned.ok, returned.messages) == (True, ())
+    assert [finding.what for finding in returned.findings] == [workbooks.NOTHING_NEW]
+    (line,) = workbooks.listed(session, study)
+    with pytest.raises(Conflict, match="handed in; there is nothing to release"):
+        workbooks.cancel(session, study, line.id, lead.pseudonym)
+
+
+def test_a_closed_study_takes_no_workbook_back(desk):
+    session, study, lead, _, sheet = desk(1)
+    lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
+    with pytest.raises(StudyNotOpen, match="The study is closed. Open it again, then upload the workbook."):
+        workbooks.take_back(session, study, read_filled(sheet.fill().saved()), lead.pseudonym)
+
+
 def test_a_percentage_is_read_as_displayed(desk):
     session, study, lead, _, sheet = desk(1, rubric=WITH_OPTIONAL)
     sheet.fill()
@@ -577,6 +646,7 @@ def test_a_workbook_of_another_installation_is_refused_with_a_reason(desk, make_
         (OPEN_DOCUMENT, r"OpenDocument spreadsheet .* Excel workbook \(.xlsx\)"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "old Excel"),
         (b"1,What?,A,Because.,2\n", "A table as text"),
+        (bytes(MAX_UPLOAD + 2**20), "The file has 21 MB; at most 20 MB can be read."),
         (file.getvalue(), "no workbook|not a workbook"),
     ):
         with pytest.raises(ImportRefused, match=words):
@@ -586,6 +656,10 @@ def test_a_workbook_of_another_installation_is_refused_with_a_reason(desk, make_
     sheet.book["Triptych"]["B1"] = "0" * 16
     with pytest.raises(ImportRefused, match="not made here"):
         workbooks.check(session, study, read_filled(sheet.saved()))
+    del sheet.book["Triptych"]
+    sheet.sheet["A1"] = None
+    with pytest.raises(ImportRefused, match="no workbook|not a workbook"):
+        read_filled(sheet.saved())
 
 
 def test_the_same_workbook_twice_stores_only_changes(desk):
@@ -714,6 +788,7 @@ def test_a_cell_means_the_same_however_it_is_written(scale, data):
             label(point.value, point.title),
             point.title.upper(),
             f" {point.value:g} - {point.title} ",
+            f"{point.value:.1f}: {point.title}",
         ):
             assert check(cell) == point.value
         assert label(point.value, point.title) in right_for(scale, "ABC")

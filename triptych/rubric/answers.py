@@ -106,6 +106,14 @@ def parse_answers(data: object) -> Answers:
         raise InvalidAnnotation(f"The answers do not fit at {first_mistake(error, 'their whole')}.") from error
 
 
+def parse_explanation(data: object) -> DraftExplanation:
+    """The typed explanation. Raises as `parse_answers`."""
+    try:
+        return DraftExplanation.model_validate(data)
+    except ValidationError as error:
+        raise InvalidAnnotation(f"The explanation does not fit at {first_mistake(error, 'its whole')}.") from error
+
+
 def check_draft(rubric: Rubric, study_round: str, candidates: int, answers: Answers) -> None:
     """Refuse what the workbench would never send, and too many highlights, but accept an unfinished annotation.
 

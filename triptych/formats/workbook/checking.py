@@ -37,14 +37,7 @@ from triptych.formats.workbook.columns import (
 from triptych.formats.workbook.reading import FilledRow, FilledWorkbook
 from triptych.formats.workbook.writing import GUIDELINES, WorkbookContents, WorkbookItem, row_key
 from triptych.languages.language import _
-from triptych.rubric.answers import (
-    WHOLE_ITEM,
-    DraftExplanation,
-    check_answers,
-    check_explanation,
-    option_name,
-    parse_answers,
-)
+from triptych.rubric.answers import MAX_TEXT, WHOLE_ITEM, check_explanation, option_name, parse_explanation
 from triptych.rubric.model import Criterion, Rubric
 from triptych.rubric.scales import Ask, Value
 
@@ -224,26 +217,16 @@ class _Checker:
     def item(self, item: WorkbookItem) -> ReadItem | None:
         """What was filled in for one item; None if any of it cannot be stored."""
         rows = self.rows[item.token]
-        first = rows["A"].number
+        first, before = rows["A"].number, len(self.findings)
         filled = [key for row in rows.values() for key, cell in row.cells.items() if cell and self._answers(key)]
         way_out = self._way_out(rows)
-        note = self._about_item(rows, NOTE)[0]
-        if way_out is not None:
-            if set(filled) - {LEAVE_OUT, NOTE}:
-                self.say("warning", first, LEAVE_OUT, f"{NOT_STORED}: what else is filled in for this item.")
-            return ReadItem(item.token, first, way_out=way_out, note=note)
-        if not filled:
-            return ReadItem(item.token, first)
-        before = len(self.findings)
-        answers = self._read_answers(item, rows) | {"note": note}
+        note = self._note(rows)
+        if way_out is not None and set(filled) - {LEAVE_OUT, NOTE}:
+            self.say("warning", first, LEAVE_OUT, f"{NOT_STORED}: what else is filled in for this item.")
+        answers = self._read_answers(item, rows) | {"note": note} if filled and way_out is None else None
         if any(finding.severity == "error" for finding in self.findings[before:]):
             return None
-        try:
-            check_answers(self.rubric, self.book.round, len(item.responses), parse_answers(answers))
-        except InvalidAnnotation as error:
-            self.say("error", first, "", str(error))
-            return None
-        return ReadItem(item.token, first, answers=answers, note=note)
+        return ReadItem(item.token, first, answers=answers, way_out=way_out, note=note)
 
     def _answers(self, key: str) -> bool:
         return key in self.columns and self.columns[key].answer
@@ -255,6 +238,13 @@ class _Checker:
             where = ", ".join(str(number) for number in answers.values())
             self.say("error", max(answers.values()), key, f"This is asked once per item, but rows {where} differ.")
         return next(iter(answers.items()), ("", rows["A"].number))
+
+    def _note(self, rows: dict[str, FilledRow]) -> str:
+        note, number = self._about_item(rows, NOTE)
+        if len(note) > MAX_TEXT:
+            fault = f"The text has {len(note):,} characters; at most {MAX_TEXT:,} can be stored."
+            self.say("error", number, NOTE, fault, "Shorten it.")
+        return note
 
     def _way_out(self, rows: dict[str, FilledRow]) -> tuple[str, str] | None:
         cell, number = self._about_item(rows, LEAVE_OUT)
@@ -338,8 +328,8 @@ class _Checker:
             self.say("warning", number, f"{WORDS}{criterion.key}", f"{NOT_STORED}: only the reasons are asked for.")
         try:
             explanation = explanation_in(ask, reasons, words)
-            check_explanation(self.rubric, criterion, place, ask, DraftExplanation.model_validate(explanation))
-        except (InvalidAnnotation, ValueError) as error:
+            check_explanation(self.rubric, criterion, place, ask, parse_explanation(explanation))
+        except InvalidAnnotation as error:
             self.say("error", number, column, str(error), _offered(ask, self.rubric))
         else:
             return {option_name(value): explanation}
