@@ -398,6 +398,39 @@ def test_items_missing_from_the_item_file_are_errors(imported):
     ]
 
 
+ABOUT_ITEMS = SMALL_RUBRIC.replace("definition: How", "about: item\n    definition: How")
+MARKED = "item_id,system,annotator,label,start,end,quote\n1,m,w,x,0,1,S\n"
+
+
+@pytest.mark.parametrize(
+    ("rows", "rubric", "problem"),
+    [
+        (["1,m,w,fluency,2\n"], ABOUT_ITEMS, "Row 2: 'fluency' is about the item, but its row names a system."),
+        (["1,,w,fluency,2\n"], SMALL_RUBRIC, "Row 2: item '1' has a rating of a response without its system."),
+        (["1,m,w,fluency,\n"], SMALL_RUBRIC, "There are no ratings left to import."),
+        (
+            ["1,m,w,fluency,2\n", MARKED],
+            SMALL_RUBRIC,
+            "Row 2: file1.csv: the rubric has no label 'x' for highlights.",
+        ),
+    ],
+)
+def test_ratings_that_do_not_fit_the_rubric_are_named(rows, rubric, problem):
+    assert problems_of(together(LONG + rows[0], *rows[1:], rubric=rubric)) == [problem]
+
+
+def test_a_rating_without_system_is_of_the_only_response():
+    items = b"item_id,context,cand:m\n1,Why?,So\n"
+    ratings = together("item_id,annotator,criterion,value\n1,w,fluency,2\n", items=items, rubric=SMALL_RUBRIC)
+    assert [rating.system for work in ratings.works for rating in work.ratings] == ["m"]
+
+
+def test_a_text_next_to_several_ratings_is_a_note():
+    header = "resp_a,resp_b,id,fluency_a,sense_a,free_a,annotator,annotation_id,lead_time\n"
+    ratings = together(header + 'So,Thus,7,4,3,"{""text"":[""Because""]}",ann,1,3.5\n')
+    assert [(work.notes, len(work.ratings)) for work in ratings.works] == [(["free: Because"], 2)]
+
+
 def test_a_rubric_takes_values_by_key_or_title(imported):
     good = "1,m,w,Fluency,3\n1,m,w,verdict,Accept\n1,n,w,fluency,1\n1,n,w,verdict,unsure\n"
     study, frame, _ = imported(together(LONG + good, rubric=SMALL_RUBRIC))

@@ -7,6 +7,7 @@ import json
 import re
 import tracemalloc
 import zipfile
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,8 +22,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from triptych.errors import ImportRefused
-from triptych.formats.model import Findings, Record, Source, TurnDraft
-from triptych.formats.ratings import archives, model, read_files, read_ratings, spans
+from triptych.formats.model import MAX_UPLOAD, Findings, Record, Source, TurnDraft
+from triptych.formats.ratings import archives, levels, model, read_files, read_ratings, spans
 from triptych.formats.ratings.levels import flattened
 from triptych.formats.ratings.model import FinishedRatings, ImportedHighlight
 from triptych.formats.ratings.proposal import as_yaml, distinct_keys, propose
@@ -123,6 +124,7 @@ def test_texts_in_the_table_are_kept_and_must_agree():
         (LONG, "no rows below it"),
         ("annotator,criterion,value\nw,c,4\n", "No column gives the item"),
         ("item_id,criterion,value\n1,c,4\n", "No column gives the annotator"),
+        ("item_id,annotator\n1,w\n", "No column contains values. There are item_id, annotator; call it 'value'."),
     ],
 )
 def test_a_table_without_ratings_is_refused_with_a_reason(text: str, sentence: str):
@@ -379,6 +381,12 @@ def test_a_wide_table_has_a_million_cells_for_ratings(cell: str):
         read_ratings("\n".join([header, *[row] * 6_061]).encode(), "x.csv")
 
 
+def test_nested_lists_make_rows_up_to_a_limit(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(levels, "MAX_ROWS", 3)
+    with pytest.raises(ImportRefused, match="The file makes more than 3 rows; split it"):
+        records({"item_id": "i", "votes": [{"x": 1}] * 2}, {"item_id": "j", "votes": [{"x": 1}] * 2})
+
+
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
@@ -454,6 +462,7 @@ def test_a_zip_has_a_limit_of_ratings(monkeypatch: pytest.MonkeyPatch):
     ("data", "sentence"),
     [
         (b"PK\x03\x04 and nothing else", "damaged"),
+        (bytes(MAX_UPLOAD + 2**20), "The zip has 21 MB; at most 20 MB can be read."),
         (zipped(**{"a.png": b"x"}), "no file of ratings in the zip"),
         (zipped(**{"ratings.csv": "a,b\n1,2\n"}), "ratings.csv: .*The first row must name the columns"),
         (zipped(**{"ratings.parquet": b"PAR1 and nothing else"}), "not a Parquet file"),
@@ -669,10 +678,10 @@ MTURK = (
 
 
 def test_a_mechanical_turk_batch_is_read_without_the_rejected_assignments():
-    form = '"[{""verdict"":{""no"":false,""yes"":true}}]"'
+    form, text = '"[{""verdict"":{""no"":false,""yes"":true}}]"', '"[{""verdict"":""yes""}]"'
     rows = (
         f"H1,W1,Approved,Tue Jul 27 02:11:12 PDT 2021,30,bart,Hello,Summary one,4,{form}\n"
-        f"H2,W2,Submitted,,31,t5,Hello,Summary two,3,{form}\n"
+        f"H2,W2,Submitted,,31,t5,Hello,Summary two,3,{text}\n"
         f"H3,W3,Rejected,,1,t5,Hello,Summary two,1,{form}\n"
     )
     ratings = table(MTURK + rows)
@@ -692,6 +701,49 @@ def test_rejected_mechanical_turk_assignments_are_left_out():
     header = "HITId,WorkerId,AssignmentStatus,Input.model,Answer.Fluency,Approve,Reject\n"
     ratings = table(header + "H1,W1,Submitted,m,4,X,\nH1,W2,Submitted,m,1,,Too fast\n")
     assert [row[2] for row in rated(ratings)] == ["W1"]
+
+
+SPAN = {"start": 0, "end": 2, "label": "bad"}
+LS_TABLE = "resp_a,resp_b,id,fluency_a,annotator,annotation_id,lead_time\n"
+
+
+def argilla(**answer: Any) -> FinishedRatings:
+    return records(ARGILLA | {"responses": {"all": [{"user_id": "u1", **answer}]}})
+
+
+def of_potato() -> FinishedRatings:
+    """A project with a span in no field, and an item without an id."""
+    state = potato_pairs(("fluency_a", "4", "4"), spans=[{"schema": "mark", "name": "good", "start": 1, "end": 2}])
+    files = {"p/config.yaml": POTATO_CONFIG, "p/data/items.json": [{"context": "Who?"}, POTATO_ITEM]}
+    return read_files(zipped(**files, **{"p/user_state.json": state}), "p.zip")[0]
+
+
+@pytest.mark.parametrize(
+    ("read", "problem"),
+    [
+        (of_potato, "Row 1, column 'mark': a span does not name its response."),
+        (lambda: argilla(value=[SPAN]), "Row 1, column 'all': a span does not name its response."),
+        (lambda: argilla(value=4, user_id=None), "Row 1, column 'all': a response has no annotator."),
+        (lambda: argilla(value=[{"value": "a", "rank": 1}]), "1 ranking(s) are left out: rankings are not supported."),
+        (
+            lambda: records([label_studio(result=[result("err", "q", "labels", labels=["E"], start=0, end=2)])]),
+            "Row 1, column 'to_name': a highlight does not name its response.",
+        ),
+        (lambda: table(LS_TABLE + "So,Thus,7,4,,1,3.5\n"), "Row 2, column 'annotator': has no annotator."),
+        (
+            lambda: table(MTURK + "H1,W1,Approved,,3,bart,Hello,So,4,{no\n"),
+            "Row 2, column 'Answer.taskAnswers': is not JSON.",
+        ),
+        (lambda: table("item_id,annotator,quote,start,end\n,w,a,2,5\n"), "Row 2: does not name the item."),
+        (lambda: table("item_id,annotator,quote,start,end\n1,,a,2,5\n"), "Row 2: does not name the annotator."),
+        (
+            lambda: table(f"item_group,{LONG}a,1,m,w,c,4\nb,1,n,w,c,4\n"),
+            "Row 3, column 'item_group': puts item '1' into a different group from an earlier row.",
+        ),
+    ],
+)
+def test_what_lacks_a_response_rater_or_item_is_named(read: Callable[[], FinishedRatings], problem: str):
+    assert problem in messages(read())
 
 
 SHAPES = {
@@ -937,6 +989,11 @@ def beside(people: str, scores: str) -> Any:
     human, judge = (text.encode() for text in rows)
     files = read_ratings(human, "x.csv", "human"), read_ratings(judge, "x.csv", "judge")
     return propose(rating for file in files for rating in file.ratings)
+
+
+def test_a_scale_without_length_is_refused():
+    with pytest.raises(ImportRefused, match="'c': the scale must end above its start"):
+        as_yaml("Imported", [replace(proposal("1", "2"), low=3.0, high=3.0)], {})
 
 
 def test_words_among_numbers_are_missing_or_listed():
