@@ -171,6 +171,24 @@ def test_changing_a_repeated_part_leaves_its_other_places_alone():
         assert [criterion["scale"]["points"][0]["title"] for criterion in criteria] == titles
 
 
+def test_a_part_moved_to_the_front_keeps_its_comment():
+    def reverse(value):
+        value["criteria"][0]["scale"]["points"].reverse()
+
+    alone = COMMENTED.replace("scale: *usual", "scale: {kind: best}\n    about: item")
+    assert "        # low\n        # high\n        - {value: 2, title: Good}" in changed(reverse, alone)
+
+
+def test_keys_that_a_criterion_takes_over_become_its_own():
+    def ask(value):
+        value["criteria"][1]["required"] = True
+
+    text = COMMENTED.replace("  - key: good", "  - <<: &usually {required: false}\n    key: good")
+    text = text.replace("  - key: fine", "  - <<: *usually\n    key: fine")
+    good, fine = yaml_text.read(changed(ask, text))["criteria"]
+    assert (good["required"], fine["required"]) == (False, True)
+
+
 def test_a_part_of_a_list_is_recognised_by_its_key():
     a, b, c = {"key": "a"}, {"key": "b"}, {"key": "c"}
     assert matched([a, b], [b, a]) == [1, 0]

@@ -144,9 +144,12 @@ class _DocumentChange:
         self._put_leads(node, [*new_leads[1:], end])
         if new_leads[0]:
             column = len(new_leads[0]) - len(new_leads[0].lstrip(" "))
-            above = node.ca.comment or [None, []]
             token = CommentToken(new_leads[0][column:], CommentMark(column), None)
-            node.ca.comment = [above[0], [*(above[1] or []), token]]
+            behind, above = node.ca.comment or (None, None)
+            if above:
+                above.append(token)  # the library writes this very list, which the part around has too
+            else:
+                node.ca.comment = [behind, [token]]
 
     # ---- comments: the lines above a part belong to it, but the library stores them after the previous part
 
