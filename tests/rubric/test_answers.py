@@ -12,6 +12,7 @@ from triptych.rubric.answers import (
     check_answers,
     check_draft,
     check_explanation,
+    complete_in_turn,
     parse_answers,
 )
 from triptych.rubric.files import parse_rubric
@@ -87,6 +88,36 @@ def test_word_limits_count_the_free_text(text: str, words: int):
 
     with pytest.raises(InvalidAnnotation, match=f"has {words} words; 2 to 10"):
         check(answers)
+
+
+TEXT = SMALL_RUBRIC.replace("{value: 3, title: Good}", "{value: 3, title: Good, ask: {free_text: required}}")
+
+
+@pytest.mark.parametrize(
+    ("rubric", "key", "value", "draft", "refusal"),
+    [
+        (RUBRIC, "verdict", "reject", DraftExplanation(reasons=["odd"]), "Verdict, Response A: odd is not among the"),
+        (parse_rubric(TEXT), "fluency", 3.0, DraftExplanation(text=" "), "Fluency, Response A: write an explanation"),
+    ],
+)
+def test_an_explanation_fits_what_its_answer_asks(rubric, key, value, draft, refusal):
+    criterion = rubric.criterion(key)
+    with pytest.raises(InvalidAnnotation, match=refusal):
+        check_explanation(rubric, criterion, "A", present(criterion.scale.ask_for(value)), draft)
+
+
+@pytest.mark.parametrize(
+    ("of_second", "complete"),
+    [
+        ({"ratings": {"B": {"fluency": 2, "verdict": "accept"}}}, 2),
+        ({"ratings": {"B": {"fluency": 2}}}, 1),
+        ({"ratings": {"B": {"fluency": 2, "verdict": "reject"}}}, 1),  # without a reason
+        ({"set_aside": {"B": "blank"}}, 2),
+    ],
+)
+def test_responses_are_complete_in_turn_up_to_a_gap(of_second, complete):
+    ratings = {"A": {"fluency": 1, "verdict": "unsure"}, **of_second.pop("ratings", {})}
+    assert complete_in_turn(RUBRIC, "main", 3, parse_answers({"ratings": ratings, **of_second})) == complete
 
 
 def test_two_chinese_characters_are_a_word_for_limits():
@@ -196,6 +227,14 @@ def test_a_response_that_is_set_aside_cannot_be_the_best():
 def test_best_needs_at_least_one_response_that_exists_each_once(chosen):
     with pytest.raises(InvalidAnnotation):
         check_answers(parse_rubric(BEST), "main", 3, parse_answers({"ratings": {"item": {"winner": chosen}}}))
+
+
+def test_the_best_must_be_chosen_unless_it_is_optional():
+    unanswered = parse_answers({})
+    with pytest.raises(InvalidAnnotation, match="Winner is not answered"):
+        check_answers(parse_rubric(BEST), "main", 3, unanswered)
+    optional = parse_rubric(BEST.replace("about: item,", "about: item, required: false,"))
+    assert check_answers(optional, "main", 3, unanswered).ratings == ()
 
 
 def test_an_optional_comment_may_be_left_empty():

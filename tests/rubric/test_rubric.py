@@ -129,6 +129,18 @@ BROKEN = {
         SMALL + "explanation: {min_words: 30, max_words: 3}\n",
         ["explanation: `min_words` must not be larger than `max_words`."],
     ),
+    "a sample that is too long": (
+        SMALL + "explanation: {max_words: 3, sample: It says nothing new.}\n",
+        ["explanation: `sample` has 4 words; the limits are 0 to 3."],
+    ),
+    "a note about points that are not there": (
+        replaced(
+            SMALL[SMALL.index("      kind:") :],
+            "      {kind: likert, sparing_note: Rarely., points: [{value: 1}, {value: 2}]}\n",
+        ),
+        ["criteria.0.scale: `sparing_note` explains points with `sparing: true`, and no point has it."],
+    ),
+    "an empty title": (replaced("title: Small", 'title: ""'), ["bad.yaml, line 2: title: is empty; write it."]),
     "a speaker with two titles": (
         SMALL + "speakers: [{names: [A], title: One}, {names: [B, A], title: Two}]\n",
         ["bad.yaml: the file: each speaker name may be used once; repeated: A."],
