@@ -16,7 +16,7 @@ import pytest
 from triptych.errors import ImportRefused
 from triptych.formats import read_items
 from triptych.formats.model import Json
-from triptych.formats.parquet import guard
+from triptych.formats.parquet import guard, reading
 from triptych.formats.ratings import read_ratings
 
 NUMBERS = pa.array([1, 2])
@@ -87,6 +87,49 @@ def test_texts_after_their_lengths_are_read() -> None:
 def test_texts_that_would_all_be_copied_are_refused(others: tuple[int | None, ...]) -> None:
     with pytest.raises(ImportRefused, match="BYTE_ARRAY, which is not supported"):
         guard._refuse_encodings({0, *others})
+
+
+@pytest.mark.parametrize(
+    ("data", "fault"),
+    [
+        ([0x05], "out of order"),
+        ([0x1C] * 12, "too deep"),
+        ([0x1D], "an unknown kind"),
+        ([0x15, *[0xFF] * 4, 0x7F], "does not fit its kind"),
+        ([0x16, *[0xFF] * 10], "more than ten bytes"),
+        ([0x19, 0x11], "truth values"),
+        ([0x19, 0xF5, 0x7F], "longer than the file"),
+    ],
+)
+def test_what_no_program_writes_into_a_header_is_refused(data: list[int], fault: str) -> None:
+    with pytest.raises(ValueError, match=fault):
+        guard._fields(memoryview(bytes([*data, guard.STOP])), 0)
+
+
+def test_fields_that_no_limit_needs_are_passed_over() -> None:
+    byte, double, last = [0x13, 9], [0x17, *range(8)], [0x15, 4]
+    fields, end = guard._fields(memoryview(bytes([*byte, *double, *last, guard.STOP])), 0)
+    assert (fields, end) == ({1: None, 2: None, 3: 2}, 14)
+
+
+@pytest.mark.parametrize(
+    ("limit", "most", "reason"),
+    [
+        ("MAX_COLUMNS", 3, "The file has 2 rows and 4 columns; at most 400,000 rows and 3 columns can be read"),
+        ("MAX_PAGES", 1, "The file has more than 100,000 pages"),
+        ("MAX_END_BYTES", 10, "The file has more than 100,000 pages"),
+    ],
+)
+def test_a_parquet_file_has_limits(monkeypatch: pytest.MonkeyPatch, limit: str, most: int, reason: str) -> None:
+    monkeypatch.setattr(guard, limit, most)
+    with pytest.raises(ImportRefused, match=reason):
+        read_ratings(ratings_file(fluency=["4", "5"]), "ratings.parquet")
+
+
+def test_texts_are_read_from_a_dictionary_longer_than_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "ROWS_PER_BATCH", 1)
+    ratings = read_ratings(ratings_file(fluency=["4", "5"]), "ratings.parquet")
+    assert [(rating.annotator, rating.value) for rating in ratings.ratings] == [("ann", "4"), ("bob", "5")]
 
 
 def test_systems_stored_as_decimals_are_kept_apart() -> None:
