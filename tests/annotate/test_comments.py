@@ -76,7 +76,10 @@ def test_a_comment_names_no_system_and_has_words(talk):
 def test_only_annotators_of_the_item_who_stay_are_asked(talk):
     engine, study, lead, (first, second), _ = talk
     with writing(engine) as session:
+        theirs = own_items(session, study, second).items[0].token
         withdrawal.withdraw(session, study, second.pseudonym, lead.pseudonym)
+        with pytest.raises(NotAllowed, match="You no longer take part"):
+            comments.answer(session, study, second, theirs, ANSWER)
         assert comments.askable(session, study, "item-1", lead) == [first.pseudonym]
         for pseudonym in (second.pseudonym, lead.pseudonym, "A-00000"):
             with pytest.raises(NotFound):
