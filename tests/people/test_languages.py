@@ -41,3 +41,5 @@ def test_choice_counts_before_study_and_study_before_browser(sqlite_engine):
         other = session.get_one(Person, who.person_id)
         languages.carry(session, other, None)
         assert other.language is None
+        languages.carry(session, other, "de")
+        assert other.language == "de"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import pytest
 from helpers.present import present
@@ -13,7 +14,7 @@ from sqlalchemy import select, text, update
 
 from triptych import clock
 from triptych.errors import Conflict, ImportRefused, NotAllowed, StudyNotOpen, TriptychError
-from triptych.people import accounts, invitations, joining, links, logins, panels, passcodes, roster, signing_in
+from triptych.people import accounts, invitations, joining, links, logins, panels, passcodes, roster, signing_in, tokens
 from triptych.storage import events
 from triptych.storage.database import reading, writing
 from triptych.storage.events import EventKind
@@ -106,6 +107,16 @@ def test_a_weak_passcode_is_refused(sqlite_engine, passcode):
     assert refused(sqlite_engine, accounts.create_lead, "Ada", passcode)
 
 
+def test_a_taken_pseudonym_is_not_given_again():
+    asked: list[str] = []
+
+    def is_taken(pseudonym: str) -> bool:
+        asked.append(pseudonym)
+        return len(asked) == 1
+
+    assert accounts.free_pseudonym("A", is_taken) == asked[1] != asked[0]
+
+
 @pytest.mark.parametrize("passcode", ["abc" * 2 + "ab", "abc" * 66 + "ab"], ids=["8 characters", "200 characters"])
 def test_all_characters_of_a_passcode_count(sqlite_engine, passcode):
     with writing(sqlite_engine) as session:
@@ -142,6 +153,10 @@ def test_a_reset_passcode_ends_every_login(sqlite_engine):
         assert logins.who_is(session, secret) is None
     assert signing_in.lead(sqlite_engine, "Ada", "another passcode")
     assert refused(sqlite_engine, signing_in.lead, "Ada", PASSCODE)
+
+
+def test_nobody_unknown_gets_a_new_passcode(sqlite_engine):
+    assert "no lead called 'Eve'" in refused(sqlite_engine, accounts.reset_passcode, " Eve ", PASSCODE)
 
 
 def test_a_changed_passcode_ends_every_login(sqlite_engine):
@@ -456,6 +471,19 @@ def test_an_unusable_panel_id_is_refused(sqlite_engine, study, external_id):
     assert "participant id" in refused(sqlite_engine, panels.join_from_panel, study, "prolific", external_id, "")
 
 
+def test_a_study_without_a_panel_admits_nobody_from_one(sqlite_engine, study):
+    assert refused(sqlite_engine, panels.join_from_panel, study, "prolific", "5f1", "") == "This study has no panel."
+
+
+def test_a_disabled_panel_member_stays_out(sqlite_engine, study):
+    set_access(sqlite_engine, study, Access.panel)
+    with writing(sqlite_engine) as session:
+        person = panels.join_from_panel(session, study, "prolific", "5f1", "")
+        roster.disable(session, study, person.pseudonym, sure("L").who)
+
+    assert "account is disabled" in refused(sqlite_engine, panels.join_from_panel, study, "prolific", "5f1", "")
+
+
 def test_a_panel_address_uses_the_parameters_of_the_settings(sqlite_engine, study):
     set_access(sqlite_engine, study, Access.panel)
     with writing(sqlite_engine) as session:
@@ -469,6 +497,31 @@ def test_a_panel_address_uses_the_parameters_of_the_settings(sqlite_engine, stud
         assert panels.panel_study(session, address) is None
         addressed = present(panels.panel_study(session, {"study": study.slug, "workerId": "W"}))
         assert settings_of(addressed).panel.name == "mturk"
+
+
+# Tokens
+
+
+@pytest.mark.parametrize(
+    ("name", "life", "role", "sentence"),
+    [
+        ("  ", tokens.LIVES[0], Role.lead, "1 to 60 characters"),
+        ("x" * 61, tokens.LIVES[0], Role.lead, "1 to 60 characters"),
+        ("Script", timedelta(days=1000), Role.lead, "one of the offered periods"),
+        ("Script", tokens.LIVES[0], Role.annotator, "Only leads"),
+    ],
+)
+def test_an_unusable_token_is_not_created(sqlite_engine, name, life, role, sentence):
+    who = Who(0, "X", role, None, 0)
+    assert sentence in refused(sqlite_engine, tokens.make, who, name, life, {tokens.Scope.read})
+
+
+def test_a_lead_has_few_tokens(sqlite_engine, monkeypatch):
+    monkeypatch.setattr(tokens, "MAX_TOKENS", 2)
+    with writing(sqlite_engine) as session:
+        lead = signed_in(session, accounts.create_lead(session, "Ada", PASSCODE))
+    made = [refused(sqlite_engine, tokens.make, lead, "Script", tokens.LIVES[0], {tokens.Scope.read}) for _ in "123"]
+    assert made == ["", "", "You have 2 tokens. Revoke one that you no longer need."]
 
 
 def test_a_login_row_knows_its_person(sqlite_engine, study):
@@ -503,6 +556,11 @@ def test_a_list_is_read_in_every_format_spreadsheets_save(sqlite_engine, study):
         "\ufeffName\tRole\r\nÄnne\tAnnotator\r\n": ["Änne"],
     }.items():
         assert guests(sqlite_engine, study, lines) == (names, [])
+
+
+def test_an_unknown_column_of_a_list_is_not_stored(sqlite_engine, study):
+    names, (note,) = guests(sqlite_engine, study, "Name,Phone\nAnna,0171")
+    assert (names, "The column 'phone' is ignored and not stored." in note) == (["Anna"], True)
 
 
 def test_list_errors_are_reported_by_row(sqlite_engine, study):
@@ -641,6 +699,24 @@ def test_disabling_ends_logins_links_and_codes_at_once(sqlite_engine, make_study
     with writing(sqlite_engine) as session:
         roster.enable(session, study, person.pseudonym, lead)
     assert signing_in.returning(sqlite_engine, study, "Anna", code).id == person.id
+
+
+def test_a_second_disabling_or_enabling_is_not_logged(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, lead, (anna, _) = make_study(session)
+        for change in (roster.disable, roster.disable, roster.enable, roster.enable):
+            change(session, study, anna.pseudonym, lead)
+        kinds = [event.kind for event in events.since(session, study.id, 0)]
+    assert kinds[-2:] == [EventKind.account_disabled, EventKind.account_enabled]
+    assert (kinds.count(EventKind.account_disabled), kinds.count(EventKind.account_enabled)) == (1, 1)
+
+
+def test_a_lead_with_a_passcode_leads_once_and_gets_no_link(sqlite_engine, study):
+    with writing(sqlite_engine) as session:
+        rosa = accounts.create_lead(session, "Rosa", PASSCODE)
+        roster.enrol_lead(session, study, rosa, "L")
+    assert "Rosa already leads" in refused(sqlite_engine, roster.add_lead, study, "rosa", "L")
+    assert "needs no link" in refused(sqlite_engine, roster.new_link, study, rosa.pseudonym, "L")
 
 
 def test_the_name_of_an_invited_lead_is_taken(sqlite_engine, study):
