@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from helpers.annotations import annotate_with_everything
 from helpers.asgi import sent
-from helpers.studies import SYSTEMS
+from helpers.studies import SYSTEMS, sure
 from sqlalchemy import select
 from starlette.applications import Starlette
 
@@ -20,7 +20,8 @@ from triptych.people import tokens
 from triptych.people.tokens import LIVES, Scope
 from triptych.scripting.address import BASE
 from triptych.storage.database import writing
-from triptych.storage.models import Study, System
+from triptych.storage.models import Person, Role, Study, System
+from triptych.study.persons import Who
 from triptych.web.routes import ROUTES
 from triptych.web.session import web_engine
 
@@ -104,7 +105,10 @@ def test_only_a_token_that_unblinds_shows_the_names(asked):
     assert client.post(f"{study}/unblinding", {})[0] == 403
     with writing(web_engine()) as session:
         row = session.scalars(select(Study)).one()
-        row.unblinded_at = row.opened_at
         names = set(session.scalars(select(System.name)))
+        person = session.scalars(select(Person).where(Person.role == Role.lead)).one()
+        lead = Who(person.id, person.pseudonym, person.role, None, 0)
+        token = tokens.make(session, lead, "It may", LIVES[0], {*Scope}, row, sure(lead))
+    assert Client(token).post(f"{study}/unblinding", {})[0] == 200
 
     assert {row[2] for row in json.loads(client.get(f"{study}/items"))["rows"]} == names == {*SYSTEMS}

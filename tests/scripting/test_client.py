@@ -95,6 +95,8 @@ def test_a_study_of_a_frame_is_launched_paused_and_listed(client, study):
     listed = client.studies()
     assert listed[["study", "items", "expected", "blind"]].values.tolist() == [["answers", 6, 12, True]]
     assert client.study("answers").facts == study.refresh()
+    assert repr(study) == "<Study answers: open, 0 of 12 annotations>"
+    assert repr(client) == f"<Triptych http://127.0.0.1:8501, for {client.asking.lead}, read and write>"
 
 
 def test_retired_items_are_not_listed_as_items_to_rate(client, study, sqlite_engine):
@@ -131,6 +133,13 @@ def test_cells_of_a_frame_arrive_as_they_are(client):
         client.create_study("Twice", SMALL_RUBRIC, pd.concat([columns, columns], axis=1))
 
 
+def test_items_are_read_from_a_file(client, tmp_path):
+    path = tmp_path / "items.csv"
+    ITEMS.to_csv(path, index=False)
+    study = client.create_study("Of a file", SMALL_RUBRIC, path)
+    assert set(study.items()["item_id"]) == set(ITEMS["item_id"])
+
+
 def test_tables_have_the_values_of_the_study(client, study, sqlite_engine):
     invited = running(client, study, sqlite_engine)
     items, ratings = study.items(), study.ratings()
@@ -152,6 +161,8 @@ def test_every_link_is_shown_once_and_leads_to_the_app(client, study):
     assert list(study.new_links(invited["pseudonym"][:1])["link"]) != list(invited["link"][:1])
     with pytest.raises(tt.ImportRefused, match="Already takes part"):
         study.invite(["Ben"])
+    with pytest.raises(tt.ImportRefused, match="not a single string"):
+        study.invite("Dan")
 
 
 def test_a_page_goes_on_where_the_last_one_ended(client, study, sqlite_engine):
@@ -433,6 +444,19 @@ def test_a_request_whose_answer_breaks_off_is_repeated(broken, monkeypatch):
 
     keys = [re.findall(rb"(?i)idempotency-key: (\w+)", request) for request in requests]
     assert len(keys) == 2 and keys[0] and keys[0] == keys[1]
+
+
+def test_a_client_waits_as_long_as_a_busy_app_asks(monkeypatch):
+    waits: list[float] = []
+    monkeypatch.setattr(connection.time, "sleep", waits.append)
+    monkeypatch.setattr(connection, "FIRST_WAIT_SECONDS", 0.25)
+    busy = answer_of(b"{}", "503 Busy")
+    in_a_while = busy.replace(b"Connection", b"Retry-After: 7\r\nConnection")
+    answers = (busy, in_a_while, in_a_while.replace(b" 7", b" 999"), answer_of(b'{"studies": [], "next": null}'))
+    with answering(*answers) as (url, _):
+        connection.by_token(url, "x").call("studies")
+
+    assert waits == [0.25, 7, connection.MAX_WAIT_SECONDS]
 
 
 @pytest.mark.parametrize(

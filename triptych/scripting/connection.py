@@ -76,23 +76,24 @@ class HttpConnection:
             body = json.dumps(rest).encode()
             headers |= {"Content-Type": "application/json", KEY: key}
         request = urllib.request.Request(address, body, headers, method=call.method)  # noqa: S310 (http or https)
-        for left in range(TRIES - 1, -1, -1):
+        tries = 0
+        while True:
+            tries += 1
             try:
                 with self.opener.open(request, timeout=ANSWER_SECONDS) as answer:
                     content: bytes = answer.read()
                     return content
             except urllib.error.HTTPError as error:
-                if error.code not in AGAIN or not left:
+                if error.code not in AGAIN or tries == TRIES:
                     raise _refusal(error, self.url) from error
                 wait = error.headers.get("Retry-After", "")
-                seconds = float(wait) if wait.isdecimal() else FIRST_WAIT_SECONDS * 2 ** (TRIES - left - 1)
+                seconds = float(wait) if wait.isdecimal() else FIRST_WAIT_SECONDS * 2 ** (tries - 1)
             except (OSError, HTTPException) as error:
-                if not left:
+                if tries == TRIES:
                     reason = getattr(error, "reason", error)
                     raise DatabaseUnavailable(f"{self.url} does not answer: {reason}.") from error
-                seconds = FIRST_WAIT_SECONDS * 2 ** (TRIES - left - 1)
+                seconds = FIRST_WAIT_SECONDS * 2 ** (tries - 1)
             time.sleep(min(seconds, MAX_WAIT_SECONDS))
-        raise AssertionError("The last try returns or raises.")
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
