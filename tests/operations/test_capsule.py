@@ -136,6 +136,23 @@ def test_a_file_changed_afterwards_is_named(packed, elsewhere, tmp_path, name):
         capsule.open_capsule(tmp_path / "bad.zip", elsewhere, "Dr New", PASSCODE)
 
 
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"format": 2, "licence": "CC-BY-4.0"}, r"bad\.zip was made by a newer version of Triptych\. Update this one"),
+        ({"schema_version": "9999"}, r"bad\.zip was made by a newer version of Triptych\. Update this one"),
+        ({"study": {"slug": "other"}}, "The study in the capsule is not the one that its manifest names"),
+    ],
+)
+def test_a_manifest_of_another_version_or_study_is_named(packed, elsewhere, tmp_path, change, sentence):
+    with zipfile.ZipFile(packed) as archive:
+        name = next(name for name in archive.namelist() if name.endswith("manifest.json"))
+        manifest = json.loads(archive.read(name)) | change
+    rebuilt(packed, tmp_path / "bad.zip", {"manifest.json": json.dumps(manifest).encode()})
+    with pytest.raises(ImportRefused, match=sentence):
+        capsule.open_capsule(tmp_path / "bad.zip", elsewhere, "Dr New", PASSCODE)
+
+
 def test_a_changed_row_with_a_corrected_manifest_is_detected(packed, elsewhere, tmp_path):
     with zipfile.ZipFile(packed) as archive:
         files = {name.rpartition("/")[2]: archive.read(name) for name in archive.namelist()}

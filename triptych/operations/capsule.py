@@ -93,7 +93,7 @@ A study whose log has fewer events than {number}, or another hash for this one, 
 class Manifest(BaseModel):
     """The metadata of a capsule."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(frozen=True)  # a newer version may write more, and is named as such
     format: int
     schema_version: str = Field(pattern="^[0-9]{4}$")
     made_at: str
