@@ -147,6 +147,15 @@ def test_people_arrive_without_logins_under_pseudonyms_of_their_own(journey):
         assert (study.state, journey.arrived.paused) == (StudyState.paused, True)
 
 
+def test_a_lead_learns_what_changed_on_the_way(journey):
+    called, people, renamed, paused = capsule.notes_on(journey.arrived)
+
+    assert called == "It was called a-busy-study; a study or a series here already has that name."
+    assert people.startswith("4 annotators: pseudonyms only")
+    assert f"P-first is {journey.arrived.renamed['P-first']}" in renamed
+    assert paused == "It was open and is now paused."
+
+
 def test_an_earlier_head_and_an_export_still_prove_it(journey):
     with reading(journey.second) as session:
         heads = earlier_head.read(str(journey.file))
@@ -548,6 +557,14 @@ def test_a_database_that_stops_answering_refutes_no_study(postgres_engine, journ
     assert faults(postgres_engine) == {}
 
 
+def test_a_row_that_postgresql_cannot_hold_brings_nothing(postgres_engine, journey, tmp_path):
+    file = with_log(journey.file, tmp_path, "UPDATE comment SET text = 'a' || char(0) || 'b'")
+    with pytest.raises(ImportRefused, match=r"cannot belong to a study: .* NUL \(0x00\).*\. Nothing was imported\."):
+        capsule.import_study(file, postgres_engine, lead_of(postgres_engine, "Ada"))
+
+    assert faults(postgres_engine) == {}
+
+
 def test_a_study_arrives_while_an_annotator_submits(postgres_engine, make_study, journey):
     """Each waited for a table that the other held, until PostgreSQL ended one of them."""
     lead = lead_of(postgres_engine, "Ada")
@@ -689,6 +706,17 @@ def test_a_study_that_asks_nothing_is_refused(journey, tmp_path, ready_sqlite):
     emptied = "; ".join(f"DELETE FROM {name}" for name in ("explanation", "rating", "option", "reference", "criterion"))
     change = f"{emptied}; {with_rubric(silent, journey.first)}"
     with pytest.raises(ImportRefused, match="asks nothing in a main round"):
+        capsule.import_study(with_log(journey.file, tmp_path, change), fresh, lead)
+    fresh.dispose()
+
+
+def test_a_study_of_too_many_criteria_is_refused(journey, tmp_path, ready_sqlite):
+    fresh = home(tmp_path / "fresh.db", ready_sqlite)
+    lead = lead_of(fresh, "Dr Fresh")
+    rest = "definition: D, rounds: [pilot], scale: {kind: likert, points: [{value: 1}, {value: 2}]}"
+    more = "".join(f"  - {{key: k{n}, title: T{n}, {rest}}}\n" for n in range(50))
+    change = with_rubric(lambda yaml: yaml.replace("criteria:\n", f"criteria:\n{more}"), journey.first)
+    with pytest.raises(ImportRefused, match="52 criteria; a rubric has at most 50"):
         capsule.import_study(with_log(journey.file, tmp_path, change), fresh, lead)
     fresh.dispose()
 

@@ -29,7 +29,7 @@ from triptych.formats.ratings.model import LONGEST_SECONDS, MAX_NAME, YEARS
 from triptych.operations import frozen
 from triptych.privacy import personal_data
 from triptych.rubric.answers import Answers, Arrangement, MarkUnit
-from triptych.rubric.model import MAX_CRITERIA, Rubric
+from triptych.rubric.model import Rubric
 from triptych.rubric.scales import Choice
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
@@ -211,8 +211,6 @@ def _refuse_odd_design(session: Session, study: Study) -> None:
     if contents.stored_criteria(session, study) != contents.criteria_asked(rubric, study.round):
         raise ValueError("criteria or options that differ from the rubric")
     _refuse_odd_systems(session, study)
-    if len(rubric.criteria) > MAX_CRITERIA:
-        raise ValueError(f"more than {MAX_CRITERIA} criteria")
     unblinding = select(Event.id).where(Event.study_id == study.id, Event.kind == EventKind.unblinded)
     if study.unblinded_at is not None and session.scalars(unblinding).first() is None:
         raise ValueError("an unblinding that is not in the log")
