@@ -21,7 +21,7 @@ from helpers.studies import add_person, full_answers, sure
 from sqlalchemy import select
 
 from triptych import clock
-from triptych.errors import NotAllowed
+from triptych.errors import NotAllowed, NotFound
 from triptych.operations import backup, verify
 from triptych.operations.backup import BackupFailed
 from triptych.people import accounts, roster
@@ -419,6 +419,11 @@ def test_a_full_disk_leaves_no_half_backup(sqlite_engine, lab, monkeypatch):
     assert backup.listed() == []
 
 
+def test_an_unknown_backup_is_named(sqlite_engine):
+    with pytest.raises(NotFound, match=r"There is no backup called '\.\./triptych\.db'\."):
+        backup.find("../triptych.db")
+
+
 def test_postgresql_is_dumped_at_the_state_of_its_events(postgres_engine, make_study):
     if shutil.which("pg_dump") is None:
         pytest.skip("pg_dump is not installed on this machine.")
@@ -459,6 +464,15 @@ def test_pg_dump_connects_as_the_app_does(postgres_engine, monkeypatch, tmp_path
     assert words[-2:] == ["password quite secret", "600 [backup] sslpassword=key's secret"]
     assert "secret" not in " ".join(words[:-2])
     assert not list(backup.folder().glob("**/.working-*"))
+
+
+def test_a_dump_that_fails_says_why_and_leaves_nothing(postgres_engine, monkeypatch, tmp_path):
+    (tmp_path / "pg_dump").write_text("#!/bin/sh\necho 'server version mismatch\ndetail' >&2\nexit 1\n")
+    (tmp_path / "pg_dump").chmod(0o700)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(BackupFailed, match=r"^No backup was made\. pg_dump says: server version mismatch$"):
+        backup.make(postgres_engine)
+    assert backup.listed() == []
 
 
 def test_without_pg_dump_a_sentence_says_what_to_do(postgres_engine, monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import uuid
 from collections import namedtuple
 from pathlib import Path
 
@@ -47,6 +48,28 @@ def test_tables_of_another_version_are_named_with_the_remedy(sqlite_engine, caps
     assert code == 1
     assert "python -m triptych data migrate" in out
     assert "1 problem found." in out
+
+
+def test_an_empty_database_gets_its_tables_at_the_start(tmp_path, capsys):
+    (tmp_path / "triptych.db").touch(0o600)
+    code, out = code_and_output(capsys)
+
+    assert code == 0, out
+    assert "tables: none yet; the app creates them at start, or run: .venv/bin/python -m triptych data migrate" in out
+
+
+def test_a_damaged_page_is_named(sqlite_engine, tmp_path, capsys):
+    with sqlite_engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+    sqlite_engine.dispose()
+    path = tmp_path / "triptych.db"
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2] + bytes(4096) + content[len(content) // 2 + 4096 :])
+    code, out = code_and_output(capsys)
+
+    assert code == 1
+    assert "the file is damaged (" in out
+    assert "Restore a backup." in out
 
 
 def test_a_damaged_file_is_named(tmp_path, capsys):
@@ -123,6 +146,20 @@ def test_an_empty_postgresql_without_create_rights_is_a_problem(postgres, postgr
     assert "this role may not create them. Run as the owner: .venv/bin/python -m triptych data migrate" in out
 
 
+def test_a_role_without_rights_is_a_problem(postgres_engine, postgres_admin, monkeypatch, capsys):
+    role = f"reader{uuid.uuid4().hex}"
+    postgres_admin.execute(text(f"CREATE ROLE {role} LOGIN"))
+    with writing(postgres_engine) as session:
+        session.execute(text(f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role}"))
+    url = postgres_engine.url.set(username=role)
+    monkeypatch.setenv("TRIPTYCH_DATABASE_URL", url.render_as_string(hide_password=False))
+    monkeypatch.setenv("TRIPTYCH_SECRET", "v8Kq2LmZx7Wc4RtYb9NpJd3HsGf6QaUe1ToXiVk5")
+    code, out = code_and_output(capsys)
+
+    assert code == 1
+    assert "this role may not write. Run rights.sql of docs/deploy/ as the owner." in out
+
+
 @pytest.mark.parametrize(
     "address, sentence",
     [
@@ -173,6 +210,14 @@ def test_a_folder_that_cannot_be_made_is_a_problem(tmp_path, monkeypatch, capsys
     monkeypatch.setenv("TRIPTYCH_HOME", str(tmp_path / "file" / "below"))
 
     assert "cannot be read and written: Not a directory" in code_and_output(capsys)[1]
+
+
+def test_in_another_folder_it_names_the_programs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    assert [finding.text for finding in doctor.files()] == [
+        f"complete; start the app in {doctor.ROOT}, where its settings are"
+    ]
 
 
 def test_lost_files_are_problems(monkeypatch):

@@ -8,6 +8,7 @@ import threading
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from unittest.mock import Mock
 
 import pytest
 from helpers.ratings import submit
@@ -121,6 +122,26 @@ def test_a_finished_study_is_reported_once(sqlite_engine, full, inbox, caplog):
     assert "http" not in text
     assert "lead@lab.test" not in caplog.text
     assert "a message was sent to 1 lead" in caplog.text
+
+
+def test_a_study_where_nothing_happened_is_not_read_again(sqlite_engine, full, inbox, monkeypatch):
+    watch = Watch(sqlite_engine, inbox.named)
+    watch.look()
+    read = Mock()
+    monkeypatch.setattr(mail, "news_of", read)
+    watch.look()
+
+    assert read.call_count == 0
+
+
+def test_of_two_apps_on_one_database_one_sends_the_notice(sqlite_engine, full, inbox, monkeypatch):
+    with reading(sqlite_engine) as session:
+        news = mail.news_of(session, session.get_one(Study, full.id))
+    Watch(sqlite_engine, inbox.named).look()
+    monkeypatch.setattr(mail, "news_of", lambda *_: news)  # as read before the other app wrote its mark
+    Watch(sqlite_engine, inbox.named).look()
+
+    assert len(inbox.mails) == 1
 
 
 def test_a_look_at_a_busy_database_is_repeated(sqlite_engine, full, inbox, monkeypatch, caplog):
