@@ -107,6 +107,15 @@ def test_every_mistake_of_a_file_is_named_by_its_row(sqlite_engine) -> None:
         ]
 
 
+def test_a_plan_whose_rows_cannot_be_read_is_no_plan(sqlite_engine) -> None:
+    with Session(sqlite_engine) as session:
+        study, _ = draft_study(session)
+        plan = read(session, study, "annotator,item_id\nP-a\n")
+        (problem,) = problems_of(plan)
+        assert problem.startswith("Row 2: has 1 cells, the header has 2 columns.")
+        assert not plan.ok
+
+
 def test_what_a_plan_leaves_out_is_a_warning(sqlite_engine) -> None:
     with Session(sqlite_engine) as session:
         study, people = draft_study(session, names="abcd")
