@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -11,6 +12,7 @@ import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from helpers.database_files import files_of
@@ -437,6 +439,28 @@ def test_only_copies_holding_the_person_are_listed_and_deleted(sqlite_engine, ma
     shutil.rmtree(old.parent)
 
 
+def test_a_copy_that_cannot_be_deleted_is_named_and_not_logged(sqlite_engine, make_study, monkeypatch):
+    with database.writing(sqlite_engine) as session:
+        study, lead, (anna, _) = make_study(session)
+    old = backup(sqlite_engine, "old.db")
+    with database.writing(sqlite_engine) as session:
+        erasure.erase(session, study, anna.pseudonym, sure(lead))
+    busy = Mock(side_effect=OSError(errno.EBUSY, "Device or resource busy"))
+    for owner, name, fails, reason in (
+        (os, "access", lambda *_: False, "its folder cannot be written"),
+        (Path, "unlink", busy, "Device or resource busy"),
+    ):
+        with database.writing(sqlite_engine) as session, monkeypatch.context() as meanwhile:
+            copies = erasure.copies(session, study, lead)
+            meanwhile.setattr(owner, name, fails)
+            with pytest.raises(NotAllowed, match=rf"old\.db could not be deleted: {reason}\. Delete it by hand\."):
+                erasure.delete_copies(session, study, sure(lead), copies)
+            session.rollback()
+    with database.reading(sqlite_engine) as session:
+        assert [copy.path for copy in erasure.copies(session, study, lead)] == [old]
+    old.unlink()
+
+
 @pytest.mark.parametrize("demo", [True, False])
 def test_no_lead_deletes_files_with_studies_of_others(sqlite_engine, make_study, demo):
     with database.writing(sqlite_engine) as session:
@@ -605,6 +629,15 @@ def test_personal_data_are_complete_and_unblind_nothing(sqlite_engine, make_stud
     rows = as_csv.splitlines()
     assert len(rows) == 1 + 6
     assert ",A,Verdict,Reject,rude,'=1+1 qwxplain" in "\n".join(rows)
+
+
+def test_personal_data_hold_the_answers_of_an_entry_test(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, _, (anna, _) = make_study(session)
+    passes_an_entry_test(sqlite_engine, study, anna)
+    with database.reading(sqlite_engine) as session:
+        (attempt,) = personal_data.of_member(session, study, anna.pseudonym)["studies"][0]["entry_test"]
+    assert (attempt["passed"], attempt["answers"]) == (True, {"q": "a"})
 
 
 def test_ones_own_data_of_one_study_reveal_no_other(sqlite_engine, make_study):
