@@ -130,6 +130,9 @@ def test_added_items_that_look_like_stored_ones_are_refused(sqlite_engine):
         for pair, message in (((DECOMPOSED, COMPOSED), "ids look like"), (("2", DECOMPOSED), "in several parts")):
             with pytest.raises(ImportRefused, match=message):
                 design.amend(session, study, design.Parts(items=read(pair)), "", lead.pseudonym)
+        study.unblinded_at = study.created_at
+        with pytest.raises(ImportRefused, match=r"a system that looks like 'cafe\\u0301', but is written differently"):
+            design.amend(session, study, design.Parts(items=read(("2", DECOMPOSED))), "", lead.pseudonym)
 
 
 @pytest.fixture

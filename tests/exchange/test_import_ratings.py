@@ -778,6 +778,15 @@ def test_groups_that_come_with_ratings_count_as_late(imported):
     assert present(late_groups(session, study)).annotators == 3
 
 
+def test_ratings_without_groups_have_no_late_ones(imported):
+    name = "sentences_with_responses.jsonl"
+    file = read_ratings((SHAPES / name).read_bytes(), name)
+    study, _, session = imported(
+        assemble([file], import_ratings.asked_as_proposed("None", [file], import_ratings.proposed([file])))
+    )
+    assert late_groups(session, study) is None
+
+
 def test_the_command_line_writes_and_takes_a_mapping(tmp_path, capsys):
     written = tmp_path / "mapping.json"
     words = ["study", "import-ratings", "Ann", "Shapes"]

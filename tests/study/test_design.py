@@ -345,6 +345,8 @@ def test_an_amendment_has_a_reason_date_and_hash(session, launched):
     first = launched.design_hash
     with pytest.raises(NotAllowed, match="reason"):
         amend(session, launched, title="Better")
+    with pytest.raises(NotAllowed, match="The reason has 501 characters; at most 500"):
+        amend(session, launched, "x" * 501, title="Better")
     assert launched.title == "A study"
 
     amend(session, launched, WHY, title="Better", raters_per_item=5)

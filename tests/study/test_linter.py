@@ -10,7 +10,7 @@ from sqlmodel import Session
 
 from triptych.errors import ImportRefused
 from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
-from triptych.rubric.files import parse_rubric
+from triptych.rubric.files import EMPTY_RUBRIC, parse_rubric
 from triptych.study import checklist, lifecycle
 from triptych.study.lint import linter
 from triptych.study.lint.findings import LintFinding
@@ -107,6 +107,13 @@ def test_repeated_items_are_grave_shared_contexts_a_note() -> None:
     assert (finding.severity, finding.items) == ("grave", ("i4", "again"))
     shared = [*sound(), item(80, "One.", "Two.", "Three.", context="Question 4?")]
     assert only(lint(shared), "share their context").severity == "note"
+
+
+def test_ids_that_look_like_groups_are_a_note() -> None:
+    ids = [f"dialogue-{n // 2}-turn-{n % 2}" for n in range(12)]
+    finding = only(lint([replace(draft, external_id=name) for draft, name in zip(sound(), ids, strict=True)]), "groups")
+    assert finding.text == "Ids look like 6 groups of items, such as dialogue-0."
+    assert finding.severity == "note"
 
 
 def test_training_items_among_the_main_ones_are_grave() -> None:
@@ -390,6 +397,13 @@ def test_only_numbered_or_lettered_systems_may_be_named(system: str, text: str, 
 )
 def test_a_systems_name_is_found_as_a_whole_word(text: str, is_named: bool) -> None:
     assert systems_named(text, ["sol-miro"]) == ["sol-miro"] * is_named
+
+
+def test_the_checklist_of_the_initial_rubric_asks_for_questions(sqlite_engine) -> None:
+    with Session(sqlite_engine) as session:
+        study = lifecycle.create_study(session, lifecycle.StudyPlan(title="New"), EMPTY_RUBRIC, [], "L-1")
+        (line,) = [line for line in checklist.points(session, study) if line.section == checklist.SetupSection.rubric]
+    assert line.text == "The rubric has only the initial question about quality."
 
 
 def test_a_scale_too_narrow_for_two_decimals_is_reported(sqlite_engine) -> None:

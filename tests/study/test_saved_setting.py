@@ -59,6 +59,8 @@ def test_undo_and_redo_write_a_setting_and_verify(session, draft, path, value):
     assert saved_setting.value_of(draft, path) == before
     assert saved_setting.redo(session, draft, ANNA) == path
     assert saved_setting.value_of(draft, path) == value
+    with pytest.raises(NotAllowed, match="nothing to redo"):
+        saved_setting.redo(session, draft, ANNA)
     session.flush()
     assert verify(session, draft).holds
 

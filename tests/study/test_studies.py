@@ -292,6 +292,15 @@ def test_speakers_are_named_up_to_a_number():
     assert message.count("'bot_") == MAX_NAMED
 
 
+def test_a_text_that_no_item_has_is_named_with_its_round():
+    rubric = SMALL_RUBRIC + "context: {extra_texts: [notes], extra_rounds: [expert]}\n"
+    line = json.dumps({"item_id": "1", "candidates": {"m": "One text."}}).encode()
+
+    assert fits(rubric, line) == [
+        "The rubric shows the text 'notes' next to the responses in the expert round, but no item has it."
+    ]
+
+
 def test_a_file_for_another_kind_of_rubric_is_recognised():
     turns = [{"speaker": "usr", "text": "Hello"}]
     text = json.dumps({"item_id": "1", "candidates": {"m": "One text."}}).encode()
