@@ -55,6 +55,24 @@ def test_a_token_is_shown_once_listed_and_revoked(visit, ada):
     assert stored() == []
 
 
+def test_a_token_without_a_name_is_refused_where_it_was_asked(visit, ada):
+    page = visit(ada, "account.py")
+    press(page, "Make the token")
+
+    assert any("1 to 60 characters" in message.value for message in page.error)
+    assert stored() == shown(page) == []
+
+
+def test_a_dismissed_token_is_shown_no_more(visit, ada):
+    page = visit(ada, "account.py")
+    next(box for box in page.text_input if box.label == "What it is for").input("Nightly judge")
+    press(page, "Make the token")
+    press(page, "Dismiss this token")
+
+    assert shown(page) == []
+    assert len(stored()) == 1
+
+
 def test_a_second_click_makes_no_other_token_and_hides_none(visit, ada, monkeypatch):
     page = visit(ada, "account.py")
     next(box for box in page.text_input if box.label == "What it is for").input("Nightly judge")

@@ -18,6 +18,7 @@ from components.results import disagreement
 from components.results.first_screen import beside, screen
 from components.results.more import ANALYSES, LENGTHS
 from components.shell import live, state
+from triptych.exchange import underway
 from triptych.stats.analysis.statistics import SPANS, columns
 from triptych.storage import database, events
 from triptych.storage.models import Item, Kind, Person, Role, Study, StudyState
@@ -272,6 +273,71 @@ def test_the_list_of_ratings_counts_what_passes_its_filters(visit, lab):
     box["Criterion"].set_value(["fluency"])
     app.run()
     assert app.text[1].value == "3 of 12 ratings."
+
+
+@pytest.mark.parametrize(("by", "groups"), [("Item", "1 item"), ("Annotator", "2 annotators")])
+def test_ratings_are_grouped_by_item_or_annotator(visit, lab, by, groups):
+    study, lead, _ = lab
+    app = visit(lead, "ratings.py", study=study.slug)
+    app.selectbox(key="group").set_value(by).run()
+
+    assert app.text[1].value == f"{groups} with such ratings. Click the box at the left to list them."
+    assert len(app.dataframe[0].value) == int(groups[0])
+    assert app.dataframe[0].value["Ratings"].sum() == 12
+
+
+def test_ratings_beyond_a_page_are_on_the_next_one(visit, make_study):
+    with database.writing(web_engine()) as session:
+        study, lead, people = make_study(session, items=42)
+        for who in people * 42:
+            submit(session, study, who, full_answers())
+    app = visit(lead, "ratings.py", study=study.slug)
+    assert app.text[1].value == "504 of 504 ratings; rows 1 to 500 are shown."
+    next(box for box in app.number_input if box.label == "Page, of 2").set_value(2).run()
+    assert app.text[1].value == "504 of 504 ratings; rows 501 to 504 are shown."
+
+
+def test_the_export_menu_shows_how_files_begin_and_their_progress(visit, lab):
+    study, lead, _ = lab
+    app = visit(lead, "results.py", study=study.slug)
+    app.session_state[f"first-lines-{study.slug}"] = True
+    app.run()
+    assert r"ratings\.csv" in [caption.value for caption in app.caption]
+    assert any("annotator" in code.value for code in app.code)
+
+    underway.ask(lead.person_id, study.slug)
+    bar = underway.begin(lead.person_id, study.slug)
+    app.run()
+    said = [part.proto.text for part in app.get("progress")]
+    assert r"The download starts\. You can leave this page in the meantime\." in said
+    pieces = bar.sending([b"zip", b"zip"])
+    bar.file, bar.walked, bar.rows = "ratings.csv", 6, 1200
+    next(pieces)
+    app.run()
+    said = [part.proto.text for part in app.get("progress")]
+    assert r"Writing ratings\.csv\, 6 of 1\,200 rows\. You can leave this page in the meantime\." in said
+    pieces.close()
+    app.run()
+    assert "The download ended before the last file. Start it again." in [caption.value for caption in app.caption]
+
+
+def test_comments_on_highlights_open_the_item_of_the_one_picked(visit, make_study):
+    with database.writing(web_engine()) as session:
+        study, lead, people = make_study(session, items=1)
+        for who, label, comment in zip(people, ("good", "bad"), ("too vague", "not true"), strict=True):
+            mark = {"slot": "A", "turn": None, "start": 0, "end": 6, "label": label, "comment": comment}
+            submit(session, study, who, full_answers() | {"highlights": [mark]})
+    app = turn_to(visit(lead, "results.py", study=study.slug), study, "What they say")
+    assert any(text.value.startswith("Comments on highlights: 2, most on System ") for text in app.text)
+    app.multiselect(key=f"comment-{study.slug}").set_value(["bad"]).run()
+    (listed,) = (frame.value for frame in app.dataframe if "Comment" in frame.value.columns)
+    assert listed[["Label", "Comment"]].values.tolist() == [["Bad passage", "not true"]]
+
+    before = len(app.get("bidi_component"))
+    app.session_state[f"comments-{study.slug}"] = {"selection": {"rows": [0], "columns": [], "cells": []}}
+    app.run()
+    assert not app.exception
+    assert len(app.get("bidi_component")) == before + 1
 
 
 def test_a_number_links_to_the_filtered_list(visit, lab):

@@ -324,6 +324,82 @@ def test_benjamini_hochberg_p_is_shown_next_to_holm():
     assert HOCHBERG in tables["contrasts"].notes[0]
 
 
+def drawn(study_analysis: StudyAnalysis, key: str, criterion: str = "c1") -> AppTest:
+    """One of the further analyses, or a section of the results."""
+
+    def page():
+        import streamlit as st
+
+        from components.results import more, trust
+
+        of_all, key = st.session_state["analysis"], st.session_state["which"]
+        if key in more.ANALYSES:
+            more.ANALYSES[key].draw(of_all, st.session_state["criterion"], "slug")
+        else:
+            trust.agreement(of_all, "slug")
+
+    app = AppTest.from_function(page, default_timeout=30)
+    app.session_state["analysis"], app.session_state["which"] = study_analysis, key
+    app.session_state["criterion"] = criterion
+    app.run()
+    assert not app.exception
+    return app
+
+
+@pytest.mark.parametrize(
+    ("key", "tables"),
+    [
+        ("wins", ["P(win) − P(loss)"]),
+        ("ranks", ["Mean rank (1 is highest)", "p (Nemenyi)", "Strength (log)"]),
+        ("ordinal", ["Difference (logits)"]),
+        ("effects", ["Response A: shift"]),
+        ("pairs", ["Both rated"]),
+        ("without", ["Annotator left out"]),
+    ],
+)
+def test_a_further_analysis_has_a_table_of_its_numbers(key, tables):
+    app = drawn(analysis(crossed(items=30, annotators=8, systems=4, raters=4, gap=1.0)), key)
+
+    columns = [set(frame.value.columns) for frame in app.dataframe]
+    assert len(columns) == len(tables)
+    assert all(name in each for name, each in zip(tables, columns, strict=True)), columns
+
+
+@pytest.mark.parametrize(
+    ("key", "reason"),
+    [
+        ("wins", "Not defined: no annotator rated two systems on the same item."),
+        ("ranks", "Not defined: a ranking over items compares three systems or more."),
+        ("ordinal", "Not defined: it needs two items and two systems or more."),
+        ("pairs", "No item was rated by two annotators."),
+        ("without", "No item was rated by two annotators."),
+    ],
+)
+def test_a_further_analysis_says_why_it_has_no_numbers(key, reason):
+    app = drawn(analysis(crossed(items=4, annotators=1, systems=1)), key)
+
+    assert app.text[0].value == reason
+    assert not app.dataframe
+
+
+@pytest.mark.parametrize("key", ["ranks", "ordinal"])
+def test_options_without_an_order_are_not_ranked(key):
+    study_analysis = rated(OPTIONS, option=lambda i, a, s: "ab"[(i + a + s) % 2])
+    app = drawn(study_analysis, key, "grip")
+
+    assert [text.value for text in app.text] == [study_analysis.not_compared["grip"]]
+
+
+def test_groups_of_annotators_are_drawn_in_a_row():
+    names = {f"P-{n}": "expert" if n % 2 else "crowd" for n in range(8)}
+    frame = replace(crossed(items=30, annotators=8, raters=4), settings=StudySettings(annotator_groups=names))
+    app = drawn(analysis(frame), "agreement")
+
+    sentence = "Criterion 1: how often two annotators gave the same rating, the groups in a row."
+    assert sentence in [text.value for text in app.text]
+    assert len(app.get("plotly_chart")) == 2
+
+
 def test_comments_on_highlights_are_listed_for_those_who_count(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, lead, people = make_study(session, items=1)

@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from components.results.first_screen import beside
 from components.shell import state
+from triptych import clock
 from triptych.annotate import comments, exclusions
 from triptych.participants.watching import watched
 from triptych.people import invitations, links, viewers
@@ -21,7 +22,7 @@ from triptych.results.first_screen import conclusion
 from triptych.results.frame.model import Counted
 from triptych.storage import database, events
 from triptych.storage.events import EventKind
-from triptych.storage.models import Assignment, Explanation, Item, Kind, Person, Role, Study
+from triptych.storage.models import Assignment, Explanation, Item, Kind, Person, Role, Snapshot, Study
 from triptych.storage.unavailable import BUSY, DatabaseBusy
 from triptych.study import annotator_groups, design
 from triptych.study.design import Parts
@@ -187,6 +188,29 @@ def test_a_viewer_reads_the_item_that_they_pick(monkeypatch, world, section, tab
     picked = next(frame.value["Item"].iloc[0] for frame in app.dataframe if "Item" in frame.value)
     assert picked.replace("item-", "Question number ") in everything(app)
     assert not [person.pseudonym for person in people if person.pseudonym in everything(app)]
+
+
+def test_a_viewer_reads_reports_that_leads_made(monkeypatch, world):
+    study, (lead, *_), viewer = world
+    assert "There is no report yet." in everything(opened(monkeypatch, viewer, "report"))
+    with database.writing(web_engine()) as session:
+        made = {"event_hash": "", "made_at": clock.now(), "made_by": lead.pseudonym, "file": b"zip"}
+        session.add(Snapshot(study_id=study.id, event_number=1, sha256="a" * 64, **made))
+    app = opened(monkeypatch, viewer, "report")
+    assert "only leads of the study can download them" in everything(app)
+    assert [code.value for code in app.code] == ["a" * 64]
+
+
+def test_a_viewer_of_a_study_without_ratings_is_told_so(monkeypatch, make_study):
+    with database.writing(web_engine()) as session:
+        study, lead, _ = make_study(session)
+        person = links.invited(
+            session, invitations.invite_one(session, study, "Hana", "", Role.viewer, lead.pseudonym).secret
+        )
+    viewer = Who(person.id, person.pseudonym, person.role, person.name, 0)
+    app = opened(monkeypatch, viewer, "results")
+    assert "There is no rating yet" in [header.value for header in app.header]
+    assert looks_of(study, viewer) == 0
 
 
 def looks_of(study, who: Who) -> int:
