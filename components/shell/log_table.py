@@ -172,5 +172,5 @@ def verdict(check: Verdict) -> None:
         st.text(check.broken)
         return
     rows = counted(len(check.differences), "row")
-    st.error(f"{rows} changed outside the app: they differ from the log.")
+    st.error(f"{rows} changed outside the app: the log says otherwise.")
     st.dataframe(pd.DataFrame({"What differs": check.differences[:PAGE_ROWS]}), hide_index=True)

@@ -55,7 +55,7 @@ def test_a_token_is_shown_once_listed_and_revoked(visit, ada):
     assert stored() == []
 
 
-def test_a_token_without_a_name_is_refused_where_it_was_asked(visit, ada):
+def test_a_token_without_a_name_is_refused_in_words(visit, ada):
     page = visit(ada, "account.py")
     press(page, "Make the token")
 

@@ -255,6 +255,7 @@ def test_changing_a_launched_study_needs_a_reason(section, draft):
     assert app.code[0].value == now(draft).design_hash != first.design_hash
     assert "too few" in words(app)
     assert "Use this rubric" not in labels(section(draft, "Rubric"))
+    assert "Nothing was preregistered before launch." in words(section(draft, "Plan and preregistration"))
 
 
 def test_a_proposed_plan_for_the_members_is_stored(section, draft):

@@ -377,6 +377,11 @@ def test_the_check_reports_success_or_names_problems(visit, lab):
     button(app, "Check everything now").click().run()
     assert "rows changed outside the app" in app.error[0].value
     assert "the log says 3" in words(app)
+    with writing(web_engine()) as session:
+        session.execute(text("UPDATE event SET actor = 'P-eve' WHERE number = 1"))
+    button(app, "Check everything now").click().run()
+    assert app.error[0].value == "The log itself was changed outside the app."
+    assert "event 1" in words(app).lower()
 
 
 def test_work_stored_during_a_check_is_no_problem(visit, postgres_engine, make_study, monkeypatch):

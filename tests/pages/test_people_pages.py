@@ -24,11 +24,12 @@ from components.people.participants_table import DUE_NOTE
 from components.shell import state
 from triptych import settings
 from triptych.annotate import onboarding
-from triptych.people import accounts, invitations, links, logins, roster, signing_in, viewers
+from triptych.participants import mail
+from triptych.people import accounts, invitations, joining, links, logins, roster, signing_in, viewers
 from triptych.privacy import erasure
 from triptych.storage import database, events, sqlite_files, wiping
 from triptych.storage.events import EventKind
-from triptych.storage.models import Event, EventDetail, Login, Person, Role, Study
+from triptych.storage.models import Event, EventDetail, Login, Person, Role, Setting, Study
 from triptych.storage.unavailable import FULL, DatabaseUnavailable
 from triptych.study import lifecycle
 from triptych.study.persons import Who
@@ -107,6 +108,33 @@ def test_an_address_that_cannot_be_read_ends_no_page(visit, people_study, monkey
     monkeypatch.setattr(type(st.context), "url", address)
 
     assert "These addresses work on this computer only." in words(visit(lead, "people.py", study=study.slug))
+
+
+def test_the_table_says_when_people_agreed_and_to_which_text(visit, people_study):
+    study, lead, annotator = people_study
+    with database.writing(web_engine()) as session:
+        here = session.get_one(Study, study.id)
+        here.settings = stored(changed(here, consent={"text": "I agree."}))
+    (before,) = visit(lead, "people.py", study=study.slug).dataframe[0].value["Consent"]
+    with database.writing(web_engine()) as session:
+        here = session.get_one(Study, study.id)
+        joining.consent(session, here, annotator, settings_of(here).consent.version)
+    (after,) = visit(lead, "people.py", study=study.slug).dataframe[0].value["Consent"]
+    with database.writing(web_engine()) as session:
+        here = session.get_one(Study, study.id)
+        here.settings = stored(changed(here, consent={"text": "I agree to more."}))
+    (outdated,) = visit(lead, "people.py", study=study.slug).dataframe[0].value["Consent"]
+
+    assert (before, outdated) == ("not yet", f"{after} to an earlier text")
+
+
+def test_a_failed_mail_and_an_empty_study_are_said(visit, make_study):
+    with database.writing(web_engine()) as session:
+        study, lead, _ = make_study(session, annotators=0)
+        session.add(Setting(key=mail.failure_key(study.id), value="the mail server cannot be reached"))
+    page = visit(lead, "people.py", study=study.slug)
+    assert "was not sent to every lead: the mail server cannot be reached." in page.warning[0].value.replace("\\", "")
+    assert "Nobody has joined yet. Invite people below." in [text.value for text in page.text]
 
 
 def test_a_list_is_previewed_before_each_person_gets_a_link(visit, people_study):

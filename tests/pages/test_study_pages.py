@@ -14,10 +14,11 @@ from streamlit.testing.v1 import AppTest
 
 from components.shell import state
 from components.study.import_preview import WAYS
+from triptych.people import places
 from triptych.rubric.files import shipped_rubrics
 from triptych.simulate import demo
 from triptych.storage import database
-from triptych.storage.models import Candidate, Item, System
+from triptych.storage.models import Candidate, Item, Study, System
 from triptych.study import checklist, duplicate, lifecycle
 from triptych.study.settings import USUAL_CHECKS, settings_of
 from triptych.study.system_names import mark_of
@@ -124,6 +125,17 @@ def test_an_open_study_shows_its_address_or_panel_template(visit, own_study):
     study, lead, _ = own_study(access="panel", title="With a panel")
     template = visit(lead, "people.py", study=study.slug).code[0].value
     assert template.endswith(f"?study={study.slug}&PROLIFIC_PID={{{{%PROLIFIC_PID%}}}}&SESSION_ID={{{{%SESSION_ID%}}}}")
+
+
+@pytest.mark.parametrize("proof", ["secret", "signature"])
+def test_the_address_of_a_panel_carries_its_proof(visit, own_study, proof):
+    study, lead, _ = own_study(access="panel", title="With a panel")
+    with database.writing(web_engine()) as session:
+        here = session.get_one(Study, study.id)
+        here.settings = {"panel": {"proof": proof}}
+        sent = places.key_of(here) if proof == "secret" else "{{%signature%}}"
+    template = visit(lead, "people.py", study=study.slug).code[0].value
+    assert template.endswith(f"&SESSION_ID={{{{%SESSION_ID%}}}}&proof={sent}")
 
 
 def test_a_study_is_duplicated_as_its_next_round(visit, own_study):

@@ -201,7 +201,7 @@ def test_a_viewer_reads_reports_that_leads_made(monkeypatch, world):
     assert [code.value for code in app.code] == ["a" * 64]
 
 
-def test_a_viewer_of_a_study_without_ratings_is_told_so(monkeypatch, make_study):
+def test_a_viewer_of_a_study_without_ratings_reads_that(monkeypatch, make_study):
     with database.writing(web_engine()) as session:
         study, lead, _ = make_study(session)
         person = links.invited(

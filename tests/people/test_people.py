@@ -711,7 +711,7 @@ def test_a_second_disabling_or_enabling_is_not_logged(sqlite_engine, make_study)
     assert (kinds.count(EventKind.account_disabled), kinds.count(EventKind.account_enabled)) == (1, 1)
 
 
-def test_a_lead_with_a_passcode_leads_once_and_gets_no_link(sqlite_engine, study):
+def test_a_lead_with_a_passcode_gets_no_link(sqlite_engine, study):
     with writing(sqlite_engine) as session:
         rosa = accounts.create_lead(session, "Rosa", PASSCODE)
         roster.enrol_lead(session, study, rosa, "L")

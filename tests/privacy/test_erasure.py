@@ -439,7 +439,7 @@ def test_only_copies_holding_the_person_are_listed_and_deleted(sqlite_engine, ma
     shutil.rmtree(old.parent)
 
 
-def test_a_copy_that_cannot_be_deleted_is_named_and_not_logged(sqlite_engine, make_study, monkeypatch):
+def test_a_copy_that_cannot_be_deleted_is_named(sqlite_engine, make_study, monkeypatch):
     with database.writing(sqlite_engine) as session:
         study, lead, (anna, _) = make_study(session)
     old = backup(sqlite_engine, "old.db")

@@ -292,7 +292,7 @@ def test_speakers_are_named_up_to_a_number():
     assert message.count("'bot_") == MAX_NAMED
 
 
-def test_a_text_that_no_item_has_is_named_with_its_round():
+def test_a_text_that_no_item_has_is_named():
     rubric = SMALL_RUBRIC + "context: {extra_texts: [notes], extra_rounds: [expert]}\n"
     line = json.dumps({"item_id": "1", "candidates": {"m": "One text."}}).encode()
 
