@@ -92,7 +92,8 @@ def world(tmp_path_factory):
                     answers["highlights"][0]["comment"] = HOSTILE
                 submit(session, study, who, answers)
         session.execute(update(Candidate).where(Candidate.id == 1).values(text=HOSTILE))
-        session.execute(update(Item).where(Item.external_id == "item-1").values(context=HOSTILE))
+        texts = {"context": HOSTILE, "extra_texts": {"Source": "The source text"}}
+        session.execute(update(Item).where(Item.external_id == "item-1").values(texts))
         withdrawal.withdraw(session, study, "P-gone", lead.pseudonym)
         lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
         lifecycle.unblind(session, study, sure(lead))
@@ -223,6 +224,7 @@ def test_hostile_words_stay_text_and_nothing_leads_outside(world):
         assert {address for address in found.addresses if not address.startswith("#")} <= set(pages)
         assert "default-src 'none'" in page
     assert "&lt;script src=https://evil.example" in pages["items-1.html"]
+    assert "The source text" in pages["items-1.html"]
     assert "svg" in Tags(pages["results.html"]).tags
     sums = dict(line.split("  ")[::-1] for line in archive.files["SHA256SUMS"].decode().splitlines())
     assert sums == {
@@ -240,7 +242,8 @@ def test_a_blind_archive_names_no_system(world):
 
 def test_without_a_licence_no_item_text_is_there(world):
     archive = made(world, ArchiveChoice())
-    assert "Answer 2 in words" not in b"".join(archive.files.values()).decode()
+    everything = b"".join(archive.files.values()).decode()
+    assert not [text for text in ("Answer 2 in words", "The source text") if text in everything]
     assert set(rows(archive, "items.csv")[0]) == {"item_id", "system"}
     assert not any(row["quote"] for row in rows(archive, "highlights.csv"))
     assert "The licence of the item texts was not stated" in archive.files["index.html"].decode()

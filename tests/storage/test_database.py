@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import threading
 import uuid
 from pathlib import Path
 from typing import Any
@@ -12,10 +14,11 @@ from sqlalchemy import create_engine, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from triptych import clock, settings
-from triptych.errors import UnsafeDatabase
-from triptych.storage import database, host, schema
+from triptych.errors import NotFound, UnsafeDatabase
+from triptych.storage import database, host, outputs, schema
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Person, Study
+from triptych.storage.repeating import repeated
 from triptych.storage.unavailable import DatabaseUnavailable
 
 
@@ -199,3 +202,29 @@ def test_a_network_file_system_is_recognised_by_mount_point(tmp_path):
 
     assert host.file_system(tmp_path / "net" / "lab", mounts) == "nfs4"
     assert host.file_system(tmp_path, mounts) == "ext4"
+    assert host.file_system(tmp_path, tmp_path / "none") == ""
+
+
+def test_work_that_fails_is_logged_and_repeated(caplog):
+    errors = iter([NotFound("Nothing there."), ValueError("odd")])
+    done = threading.Event()
+
+    def work() -> None:
+        for error in errors:
+            raise error
+        done.set()
+
+    with repeated(work, "Some work", 0.001, logging.getLogger("triptych.some_work")):
+        assert done.wait(5)
+    assert [(record.levelname, record.getMessage()) for record in caplog.records[:2]] == [
+        ("WARNING", "Some work: it failed and is tried again."),
+        ("ERROR", "Some work: it failed and is tried again."),
+    ]
+
+
+def test_a_circle_of_links_leads_to_no_file(tmp_path):
+    (tmp_path / "a").symlink_to(tmp_path / "b")
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+
+    with pytest.raises(OSError, match="symbolic links"):
+        outputs.without_links(tmp_path / "a")

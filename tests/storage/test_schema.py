@@ -15,7 +15,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, Engine, inspect, text
 
-from triptych.errors import UnsafeDatabase
+from triptych.errors import NotFound, UnsafeDatabase
 from triptych.storage import database, foreign_parts, schema
 from triptych.storage.database import writing
 from triptych.storage.models import Base
@@ -109,6 +109,13 @@ def test_a_version_that_is_no_text_is_refused(sqlite_engine, version):
 
     with pytest.raises(UnsafeDatabase, match="a version that is no text"):
         schema.open_existing(str(sqlite_engine.url))
+
+
+def test_an_empty_database_holds_no_study(tmp_path):
+    (tmp_path / "triptych.db").touch()
+
+    with pytest.raises(NotFound, match=r"There is no study here: the database is empty\."):
+        schema.open_existing(f"sqlite:///{tmp_path / 'triptych.db'}")
 
 
 def test_a_database_of_an_unknown_version_is_not_upgraded(sqlite_engine):
