@@ -295,6 +295,23 @@ def test_failing_the_last_attempt_ends_with_its_own_code(make):
         entry_test.start(session, study, who)
 
 
+def test_fewer_attempts_leave_one_to_those_who_had_more(make):
+    """They saw *Try again* and the right answers, every attempt was refused, and they got no code."""
+    session, study, who = make(SMALL_RUBRIC + QUESTIONS, entry=EntryRules(attempts=3, pass_percent=51))
+    study.access = Access.invited
+    entry_test.start(session, study, who)
+    answer_all(session, study, who, RIGHT | {"one": "a"})
+    fewer = design.Parts(settings={"entry": {"attempts": 1, "pass_percent": 51}})
+    design.amend(session, study, fewer, "It takes too long.", "lead")
+
+    assert onboarding.step(session, study, who).sheet.last.answers == ()
+    entry_test.start(session, study, who)
+    answer_all(session, study, who, RIGHT | {"one": "a"})
+    assert at(session, study, who) == Stage.failed_test
+    assert outcome(session, study, who).answers
+    assert verify.verify(session, study).holds
+
+
 def test_a_lead_readmits_an_annotator_and_the_log_says_why(make):
     session, study, who = make(SMALL_RUBRIC + QUESTIONS, consent=Consent(text="Agree?"), entry=EntryRules(attempts=1))
     with pytest.raises(Conflict, match="was not turned away"):

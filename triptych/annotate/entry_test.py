@@ -220,15 +220,15 @@ def outcome(session: Session, study: Study, membership: AnnotatorMembership) -> 
     if attempt is None or attempt.finished_at is None or test is None:
         return None
     rubric, passed = lifecycle.design_of(session, study).rubric, bool(attempt.passed)
-    tries_left = 0 if passed else max(test.attempts - attempt.number, 0)
+    may_try_again = not passed and not membership.turned_away_as
     # people who failed could pass on the answers on a panel, and come back under another name in an open study
     shows_answers = passed or study.access == Access.invited
     if test.kind == "gold":
         items, next_items = (_gold_of(session, study, test, attempt.number + later) for later in (0, 1))
-        shows_answers = shows_answers and not (tries_left and {*items} & {*next_items})
+        shows_answers = shows_answers and not (may_try_again and {*items} & {*next_items})
         answers = _of_items(session, rubric, _rated(study, membership, attempt)) if shows_answers else ()
     else:
-        answers = _of_questions(session, rubric, attempt) if shows_answers and not tries_left else ()
+        answers = _of_questions(session, rubric, attempt) if shows_answers and not may_try_again else ()
     return Outcome(attempt.right, attempt.asked, test.percent, passed, answers)
 
 
@@ -265,13 +265,14 @@ def _of_items(session: Session, rubric: Rubric, which: ColumnElement[bool]) -> t
 
 
 def start(session: Session, study: Study, who: Who) -> None:
-    """Begin an attempt, or continue the current one. Raises Conflict if none is left, StudyNotOpen."""
+    """Begin an attempt, or continue the current one. Raises Conflict if none is left, StudyNotOpen.
+
+    Where a lead has lowered the number of attempts meanwhile, those who are not turned away yet get one more.
+    """
     membership = _may_be_tested(session, study, who)
     if _open_attempt(session, membership):
         return
     test, number = _test_of(session, study), _next_number(session, membership)
-    if number > test.attempts:
-        raise Conflict(_(MOVED_ON))
     if test.kind == "gold":
         items = _gold_of(session, study, test, number)
         asked = session.execute(select(func.count()).where(Reference.item_id.in_(items))).scalar_one()
