@@ -112,7 +112,7 @@ def test_a_plan_whose_rows_cannot_be_read_is_no_plan(sqlite_engine) -> None:
         study, _ = draft_study(session)
         plan = read(session, study, "annotator,item_id\nP-a\n")
         (problem,) = problems_of(plan)
-        assert problem.startswith("Row 2: has 1 cells, the header has 2 columns.")
+        assert problem.startswith("Row 2: has 1 cell, the header has 2 columns.")
         assert not plan.ok
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from triptych.formats.model import MAX_CANDIDATES, MAX_SYSTEMS, Findings, ItemDraft
 from triptych.formats.names import Lookalikes
+from triptych.stats.numbers import counted
 
 
 def check_items(items: Sequence[ItemDraft], findings: Findings, candidates_expected: bool) -> None:
@@ -77,4 +78,4 @@ def _check_missing(items: Sequence[ItemDraft], findings: Findings) -> None:
             missing = ", ".join(f"'{name}'" for name in sorted(every - systems))
             findings.error(f"has no candidate of system {missing}, which other items have.", item.row)
         elif len(systems) < largest:
-            findings.warning(f"has {len(systems)} candidates, others have {largest}.", item.row)
+            findings.warning(f"has {counted(len(systems), 'candidate')}, others have {largest}.", item.row)

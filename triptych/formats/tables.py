@@ -28,6 +28,7 @@ from triptych.formats.model import (
     Record,
     Source,
 )
+from triptych.stats.numbers import counted
 
 DELIMITERS = {",": "CSV", "\t": "TSV", ";": "CSV (semicolons)", "|": "CSV (bars)"}
 MAX_QUOTE_PROBLEMS = 50
@@ -176,7 +177,7 @@ def _even(rows: Sequence[Cells], width: int, delimiter: str, findings: Findings)
             cells.pop()
         if len(cells) != width:
             findings.error(
-                f"has {len(cells)} cells, the header has {width} columns. A cell that contains "
+                f"has {counted(len(cells), 'cell')}, the header has {counted(width, 'column')}. A cell that contains "
                 f"{delimiter!r} must be in double quotes.",
                 row,
             )

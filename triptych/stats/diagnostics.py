@@ -15,7 +15,7 @@ from scipy.special import bdtr
 from .columns import Column, codes, numbers, pair_codes, present
 from .counts import TOO_FEW, limits_from
 from .intervals import mean_interval
-from .numbers import written
+from .numbers import counted, written
 from .rates import Rate, rate
 from .undefined import Undefined, UndefinedStatistic, or_undefined
 
@@ -274,7 +274,7 @@ def _beside_others(values: Column, units: Column, annotators: Column, *beside: C
 def _pearson(own: np.ndarray, others: np.ndarray) -> tuple[float | None, str]:
     """The correlation, or why there is none."""
     if len(own) < FEWEST_SHARED:
-        return None, f"Not defined: {len(own)} ratings shared with others, and {FEWEST_SHARED} are needed."
+        return None, f"Not defined: {counted(len(own), 'rating')} shared with others, and {FEWEST_SHARED} are needed."
     x, y = own - own.mean(), others - others.mean()
     for column, ratings, whose in ((x, own, "own"), (y, others, "others'")):
         if np.abs(column).max() <= _ROUNDING * max(1.0, np.abs(ratings).max()):
