@@ -215,9 +215,7 @@ def _explained(outcome: str) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, DatabaseError, OSError, UnsafeDatabase, DatabaseUnavailable) as error:
-        # the words of DatabaseUnavailable are for people at a page
-        said = doctor.refusal(error) if isinstance(error, DatabaseUnavailable) else str(getattr(error, "orig", error))
-        reason = getattr(error, "strerror", None) or said
+        reason = getattr(error, "strerror", None) or doctor.driver_words(error)
         raise BackupFailed(f"{outcome}: {reason.rstrip('.')}.") from error
 
 

@@ -246,8 +246,7 @@ def _explained(name: str) -> Iterator[None]:
     try:
         yield
     except (SQLAlchemyError, sqlite3.Error, UnsafeDatabase, DatabaseUnavailable, *UNREADABLE) as error:
-        said = doctor.refusal(error) if isinstance(error, DatabaseUnavailable) else str(getattr(error, "orig", error))
-        reason = said.partition("\n")[0].rstrip(".")
+        reason = doctor.driver_words(error).partition("\n")[0].rstrip(".")
         raise ImportRefused(f"{name} holds no study that can be read: {reason}.") from error
 
 

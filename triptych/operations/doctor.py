@@ -251,6 +251,13 @@ def refusal(error: Exception) -> str:
     return f"The database does not respond: {reason}.{advice}"
 
 
+def driver_words(error: Exception) -> str:
+    """What the database's driver said; of a database that is unavailable, in a command's words and not in a page's."""
+    from triptych.storage.unavailable import DatabaseUnavailable
+
+    return refusal(error) if isinstance(error, DatabaseUnavailable) else str(getattr(error, "orig", error))
+
+
 def schema(engine: Engine, may_make: bool = True) -> Diagnosis:
     """Whether the tables match this program; `may_make`: whether this role could create them."""
     from triptych.storage.schema import HEAD, stored_version
