@@ -176,6 +176,13 @@ def test_no_user_text_becomes_html():
     assert not holding("unsafe_allow_html")
 
 
+def test_a_slider_looks_the_same_in_every_browser():
+    """Firefox showed no slider at all until it had an answer."""
+    css = text_of(ROOT / "components" / "workbench" / "workbench.css")
+    webkit = re.findall(r"(.*)::-webkit-slider-(?:runnable-)?(track|thumb) \{", css)
+    assert webkit and webkit == re.findall(r"(.*)::-moz-range-(track|thumb) \{", css)
+
+
 def test_the_channel_between_tabs_is_named_once():
     scripts = [path for path in (ROOT / "components").rglob("*.js") if "node_modules" not in path.parts]
     (script,) = [path for path in scripts if "`triptych-login" in text_of(path)]
