@@ -5,7 +5,7 @@ Others, below TriptychError too, are next to what they are about: settings, the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,13 @@ class TriptychError(Exception):
 
     def __str__(self) -> str:
         return "\n".join(self.args)
+
+
+def first_lines(lines: Sequence[str], most: int) -> Iterator[str]:
+    """The first lines of a message, and one that says how many there are beyond them."""
+    yield from lines[:most]
+    if len(lines) > most:
+        yield f"… and {len(lines) - most:,} more"
 
 
 class InvalidRubric(TriptychError):

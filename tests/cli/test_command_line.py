@@ -312,6 +312,13 @@ def test_a_rubric_is_read_from_the_current_folder(run, tmp_path, monkeypatch):
     assert run("study", "create", "Dr Lead", "Next", "own.yaml", ITEMS)[0] == 0
 
 
+def test_each_mistake_of_a_rubric_is_a_line(run, tmp_path):
+    (tmp_path / "own.yaml").write_text("key: own\ntitle: Own\n")
+    code, _, complaint = run("rubric", "check", str(tmp_path / "own.yaml"))
+    named = [line.split(": ")[1] for line in complaint.splitlines()]
+    assert (code, {"summary", "instructions", "criteria"} <= set(named)) == (2, True)
+
+
 @pytest.mark.parametrize(
     "words", [("rubric", "check", "absent.yaml"), ("study", "create", "Dr Lead", "T", "absent.yaml", ITEMS)]
 )

@@ -172,6 +172,13 @@ def test_nothing_unpickles_or_calls_out():
     assert not [(name_of(path), names) for path in CODE if (names := imports(path) & forbidden(path))]
 
 
+def test_no_line_of_an_error_holds_a_line_end():
+    """A command prints the arguments of an error as its lines, and line ends in them spelled out."""
+    errors = (node for path in CODE for node in ast.walk(tree_of(path)) if isinstance(node, ast.Raise))
+    joined = [ast.unparse(error) for error in errors if "'\\n'.join" in ast.unparse(error)]
+    assert not joined
+
+
 def test_no_user_text_becomes_html():
     assert not holding("unsafe_allow_html")
 

@@ -211,7 +211,7 @@ def invite_all(session: Session, study: Study, guests: Sequence[Guest], actor: s
     _find_doubles(guests, findings)
     _find_known(session, study, guests, findings)
     if findings.has_errors:
-        raise ImportRefused("\n".join(map(str, findings.finish())))
+        raise ImportRefused(*map(str, findings.finish()))
     invited = [_invite(session, study, guest, actor) for guest in guests]
     by_pseudonym = {person.pseudonym: person.group for person in invited if person.group}
     annotator_groups.assign(session, study, by_pseudonym, actor)

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from triptych.errors import InvalidRubric
+from triptych.errors import InvalidRubric, first_lines
 from triptych.rubric import edits, fields, yaml_text
 from triptych.rubric.model import QUOTE_IT, Rubric
 from triptych.rubric.scales import KINDS, shown
@@ -26,6 +26,7 @@ RUBRICS = app_folder() / "rubrics"
 MAX_CHARACTERS, MAX_PARTS = 200_000, 5_000
 # a part that is written once and repeated (`*name`) counts each time, as the form shows it each time
 MAX_REPEATED_PARTS = 10 * MAX_PARTS
+MAX_LISTED = 10  # mistakes in one message
 # the start for leads who write their own questions
 EMPTY_RUBRIC = """\
 key: my_rubric
@@ -129,9 +130,7 @@ def parse_rubric(text: str, name: str = "rubric") -> Rubric:
     """The rubric in a YAML text. Raises InvalidRubric, with `name`, path, and what would be right."""
     sheet = read_sheet(text)
     if sheet.rubric is None:
-        lines = [_line(mistake, name) for mistake in sheet.mistakes]
-        more = f"\n… and {len(lines) - 10} more" if len(lines) > 10 else ""
-        raise InvalidRubric("\n".join(lines[:10]) + more)
+        raise InvalidRubric(*first_lines([_line(mistake, name) for mistake in sheet.mistakes], MAX_LISTED))
     return sheet.rubric
 
 

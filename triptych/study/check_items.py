@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy import select
 from sqlmodel import Session
 
-from triptych.errors import MAX_MISTAKES, ImportRefused, InvalidAnnotation
+from triptych.errors import MAX_MISTAKES, ImportRefused, InvalidAnnotation, first_lines
 from triptych.formats.layout import CHECK_META
 from triptych.formats.model import ItemDraft
 from triptych.formats.values import typed_number
@@ -91,7 +91,7 @@ def sorted_out(items: Sequence[ItemDraft]) -> tuple[list[ItemDraft], list[CheckD
 def _refuse_wrong(lines: Sequence[str]) -> None:
     """Raise ImportRefused with these lines, if there are any; a page that shows a hundred thousand takes seconds."""
     if lines:
-        raise ImportRefused(first_words(lines, MAX_MISTAKES, "\n"))
+        raise ImportRefused(*first_lines(lines, MAX_MISTAKES))
 
 
 def _read_references(text: str) -> tuple[Expected, ...]:

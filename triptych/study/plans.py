@@ -253,7 +253,7 @@ def store(session: Session, study: Study, lines: Sequence[PlanLine], actor: str,
         raise NotAllowed(design.NO_REASON)
     plan = check(session, study, lines) if lines else AssignmentPlan((), ())
     if lines and not plan.ok:
-        raise ImportRefused("\n".join(str(problem) for problem in plan.problems if problem.severity == "error"))
+        raise ImportRefused(*(str(problem) for problem in plan.problems if problem.severity == "error"))
     _refuse_crowded(session, study, plan.lines)
     before = _summary(lines_of(session, study))
     session.execute(delete(PlannedItem).where(PlannedItem.study_id == study.id))

@@ -314,7 +314,7 @@ def changed(study: Study, **parts: object) -> StudySettings:
     try:
         return StudySettings.model_validate({**study.settings, **parts})
     except ValidationError as error:
-        raise NotAllowed("\n".join(_wording(mistake) for mistake in error.errors())) from error
+        raise NotAllowed(*map(_wording, error.errors())) from error
 
 
 def _wording(mistake: Any) -> str:
