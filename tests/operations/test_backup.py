@@ -439,6 +439,16 @@ def test_postgresql_is_dumped_at_the_state_of_its_events(postgres_engine, make_s
         backup.restore(postgres_engine, made.path, "P-lead")
 
 
+@pytest.mark.skipif(shutil.which("pg_dump") is None, reason="pg_dump is not installed")
+def test_a_dump_holds_letters_that_an_encoding_lacks(postgres_engine, monkeypatch):
+    """The app worked with such a role or environment, while each of its backups failed."""
+    with writing(postgres_engine) as session:
+        session.add(Setting(key="name", value="日本語"))
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+
+    assert backup.make(postgres_engine).path.read_bytes()[:5] == b"PGDMP"
+
+
 def test_pg_dump_connects_as_the_app_does(postgres_engine, monkeypatch, tmp_path):
     """Without the address's parameters it went on without TLS if somebody on the way refused that."""
     program = tmp_path / "pg_dump"
@@ -467,10 +477,11 @@ def test_pg_dump_connects_as_the_app_does(postgres_engine, monkeypatch, tmp_path
 
 
 def test_a_dump_that_fails_says_why_and_leaves_nothing(postgres_engine, monkeypatch, tmp_path):
-    (tmp_path / "pg_dump").write_text("#!/bin/sh\necho 'server version mismatch\ndetail' >&2\nexit 1\n")
+    script = "#!/bin/sh\nprintf 'server version mismatch: \\344\\ndetail\\n' >&2\nexit 1\n"
+    (tmp_path / "pg_dump").write_text(script)  # with a letter in Latin-1
     (tmp_path / "pg_dump").chmod(0o700)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    with pytest.raises(BackupFailed, match=r"^No backup was made\. pg_dump says: server version mismatch$"):
+    with pytest.raises(BackupFailed, match=r"^No backup was made\. pg_dump says: server version mismatch: \ufffd$"):
         backup.make(postgres_engine)
     assert backup.listed() == []
 

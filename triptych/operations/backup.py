@@ -267,10 +267,12 @@ def _dump(engine: Engine, part: Path) -> tuple[Head, ...]:
     with engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
         snapshot = connection.execute(text("SELECT pg_export_snapshot()")).scalar()
         command = [program, "--format=custom", "--no-password", f"--file={part}", f"--snapshot={snapshot}"]
-        command.append(f"--dbname={make_conninfo(**address)}")
-        ran = subprocess.run(command, env=environment, capture_output=True, text=True)  # noqa: S603 (no shell)
+        # in the app's encoding, since that of a role or of the environment may lack letters
+        command += ["--encoding=UTF8", f"--dbname={make_conninfo(**address)}"]
+        ran = subprocess.run(command, env=environment, capture_output=True)  # noqa: S603 (no shell)
         if ran.returncode != 0:
-            raise BackupFailed(f"No backup was made. pg_dump says: {ran.stderr.strip().partition(chr(10))[0]}")
+            said = ran.stderr.decode(errors="replace")  # the server's words may be in Latin-1
+            raise BackupFailed(f"No backup was made. pg_dump says: {said.strip().partition(chr(10))[0]}")
         with Session(connection) as session:
             return heads_of(session)
 
