@@ -8,6 +8,7 @@ import sqlite3
 import sys
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import aiohttp
 import pytest
@@ -16,6 +17,7 @@ from sqlalchemy import Engine
 from bench.client import PageFailed, PageSession
 from bench.server import running_app
 from bench.world import build_world
+from triptych.operations import backup
 from triptych.storage import database, schema, sqlite_files
 from triptych.storage.unavailable import FULL, UNREACHABLE, DatabaseBusy, DatabaseUnavailable
 
@@ -76,6 +78,21 @@ def test_a_leads_file_needs_no_disk(tmp_path, forked):
 
     with running_app(tmp_path, start=forked) as server:
         assert asyncio.run(upload(server)) == 204
+
+
+def test_no_backup_takes_the_last_room_from_annotators(sqlite_engine, monkeypatch):
+    """Backups of a lead or a schedule filled the disk until nothing more could be stored."""
+    size = backup.make(sqlite_engine).size
+    free = max(size, 16 * 2**20)
+    monkeypatch.setattr(backup.shutil, "disk_usage", lambda _: SimpleNamespace(free=free))
+    backup.make(sqlite_engine)
+    free -= 1
+
+    with pytest.raises(backup.BackupFailed, match=r"less than 16 MB would be left on the disk of the database"):
+        backup.make(sqlite_engine)
+
+    assert len(backup.listed()) == 2
+    assert len(list(backup.folder().iterdir())) == 4  # each with the file next to it
 
 
 def test_an_upgrade_without_room_leaves_no_half_copy(tmp_path, monkeypatch):

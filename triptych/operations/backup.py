@@ -48,6 +48,7 @@ ON_POSTGRES = (
     "-T template0 -O triptych_owner restored && pg_restore --exit-on-error -d restored FILE. docs/deploying.md "
     "explains how to check it and replace the old one."
 )
+MIN_ROOM = 16 * 2**20  # bytes; SQLite's write-ahead log alone grows to 4 MB
 PG_PASSWORD = "PGPASSWORD"  # noqa: S105 (a name)
 
 
@@ -124,6 +125,7 @@ def make(engine: Engine, name: str = "triptych") -> Backup:
         with _explained("No backup was made"), working.folder(target.parent) as private_folder:
             part = private_folder / target.name
             heads = _dump(engine, part) if kind == "postgresql" else _copy(engine, part)
+            _refuse_little_room(engine, part)
             _secure(part)
             backup_facts.write(target, BackupFacts(at, file_hash(part), heads))
             part.rename(target)  # a file with a backup's name is complete
@@ -275,6 +277,18 @@ def _dump(engine: Engine, part: Path) -> tuple[Head, ...]:
             raise BackupFailed(f"No backup was made. pg_dump says: {said.strip().partition(chr(10))[0]}")
         with Session(connection) as session:
             return heads_of(session)
+
+
+def _refuse_little_room(engine: Engine, part: Path) -> None:
+    """Raises BackupFailed for a backup after which the database's disk would hardly take what annotators store."""
+    is_sqlite = engine.dialect.name == "sqlite"
+    place = database.sqlite_path(str(engine.url)).parent if is_sqlite else settings.local_folder()
+    needed = max(part.stat().st_size, MIN_ROOM)
+    if place.stat().st_dev == part.stat().st_dev and shutil.disk_usage(place).free < needed:
+        raise BackupFailed(
+            f"No backup was made: less than {needed // 2**20} MB would be left on the disk of the database. Make room, "
+            f"for example by moving backups to another computer."
+        )
 
 
 def _secure(path: Path) -> None:
