@@ -73,6 +73,18 @@ def test_only_scheduled_backups_beyond_the_number_kept_are_deleted(daily):
     assert len(list(backup.folder().iterdir())) == 6  # each with the file beside it
 
 
+def test_a_scheduled_backup_that_somebody_renamed_stays(daily):
+    """It was deleted like those with a name of the schedule."""
+    for name in ("scheduled-before-the-final-round.db", "scheduled-20260101-000000-000000 (copy).db"):
+        (backup.folder() / name).write_text("a copy")
+    for _ in range(3):
+        back_up_if_due(web_engine())
+        daily(24)
+
+    assert len(backup.listed()) == 4
+    assert {path.stat().st_size for path in backup.folder().glob("*-the-*")} == {6}
+
+
 def test_an_old_backup_that_stays_is_no_failure(daily, monkeypatch):
     for _ in range(2):
         back_up_if_due(web_engine())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     from triptych.operations.backup import Backup
 
 LOOK_SECONDS = 300.0
-NAME = "scheduled"  # prefix of these backups' names; no other backup is ever deleted
+NAME = "scheduled"  # prefix of these backups' names
+OURS = re.compile(rf"{NAME}-\d{{8}}-\d{{6}}-\d{{6}}\.(db|dump)")  # no other backup is ever deleted
 LONGEST_INTERVAL = 24 * 365  # hours
 RETRY_HOURS = 1  # delay after a backup that failed or never ended
 log = logging.getLogger("triptych.backup")
@@ -115,7 +117,7 @@ def _delete_oldest(made: Backup, count: int) -> None:
     """Delete the oldest backups, but never the one just made, even if the clock was wrong before."""
     from triptych.operations import backup
 
-    others = [old for old in backup.listed() if old.name.startswith(f"{NAME}-") and old.name != made.name]
+    others = [old for old in backup.listed() if OURS.fullmatch(old.name) and old.name != made.name]
     for old in others[count - 1 :]:
         try:
             backup.delete(old)
