@@ -105,6 +105,24 @@ def test_a_backup_names_last_events_for_its_owner_only(sqlite_engine, lab):
     assert sorted(path.name for path in backup.folder().iterdir()) == [made.name, f"{made.name}.json"]
 
 
+def test_a_backup_is_on_the_disk_before_it_has_its_name(sqlite_engine, lab, monkeypatch):
+    """After a power failure the file next to it could be empty, and the backup counted as edited."""
+    lasting, renamed = set[int](), Path.rename
+
+    def wait(file: int) -> None:
+        lasting.add(os.fstat(file).st_ino)
+
+    def rename(part: Path, target: Path) -> Path:
+        if target.suffix == ".db":
+            assert {part.stat().st_ino, target.with_name(f"{target.name}.json").stat().st_ino} <= lasting
+        return renamed(part, target)
+
+    monkeypatch.setattr(os, "fsync", wait)
+    monkeypatch.setattr(Path, "rename", rename)
+
+    assert backup.make(sqlite_engine).path.exists()
+
+
 def test_restoring_keeps_the_replaced_state_and_logs_it(sqlite_engine, lab):
     study, lead, people = lab
     made = backup.make(sqlite_engine)

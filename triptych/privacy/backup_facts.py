@@ -5,6 +5,7 @@ It shows what the backup contains, who may still be in it after they left, and w
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,7 +40,11 @@ def path_beside(backup: Path) -> Path:
 
 
 def write(backup: Path, facts: BackupFacts) -> None:
-    path_beside(backup).write_bytes(FACTS.dump_json(facts, indent=1))
+    """Write the file, and wait until it is on the disk: with an empty one, no backup is restored."""
+    with path_beside(backup).open("wb") as file:
+        file.write(FACTS.dump_json(facts, indent=1))
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def read(backup: Path) -> BackupFacts:
