@@ -33,10 +33,10 @@ from triptych.annotate import entry_test, onboarding
 from triptych.cli import main
 from triptych.operations import earlier_head, fold, verify
 from triptych.people import joining
-from triptych.storage import events
+from triptych.storage import events, rows
 from triptych.storage.database import open_engine, writing
 from triptych.storage.events import CARRIED, EventKind
-from triptych.storage.models import Event, Study, Utc
+from triptych.storage.models import Assignment, Event, Rating, Study, Utc
 from triptych.storage.rows import DESIGN, TABLES, TAKING_PART, UNPROVED, WORK
 
 PROVED = [table for name, table in TABLES.items() if name not in UNPROVED or name == "test_answer"]
@@ -462,6 +462,29 @@ def test_a_later_baseline_hides_no_edit(attacked, table, edit):
     lines = reported(attacked)
 
     assert any(line.startswith(f"{table} ") and "at the baseline" in line for line in lines), lines
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_of_another", "edit"),
+    [
+        (EventKind.reminded, False, "UPDATE rating SET number = 3 - number WHERE assignment_id = :number"),
+        (EventKind.setting_changed, False, "UPDATE rating SET number = 3 - number WHERE assignment_id = :number"),
+        (EventKind.check_answered_again, True, "UPDATE assignment SET active_seconds = 1 WHERE id = :number"),
+    ],
+)
+def test_no_other_event_states_an_edited_row(attacked, kind, is_of_another, edit):
+    """Somebody who edits a row and adds an event that seems harmless but carries it as edited."""
+    number = attacked.scalars(select(Rating.assignment_id).where(Rating.number.is_not(None))).first()
+    assert changed(attacked, edit, number=number)
+    stated = rows.read(attacked.connection(), WORK, rows.of_assignment(number))
+    another = attacked.scalars(select(Assignment.id).where(Assignment.id != number)).first()
+    study = attacked.scalars(select(Study)).one()
+    about = another if is_of_another else None
+    events.record(attacked, study.id, kind, "L-1", assignment_id=about, rows=stated)
+
+    lines = reported(attacked)
+
+    assert any(line.startswith(f"annotation {number} ") and "the log says" in line for line in lines), lines
 
 
 def test_an_index_that_hides_rows_is_named(busy, tmp_path):

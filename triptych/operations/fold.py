@@ -19,7 +19,8 @@ from triptych.rubric.answers import count_words
 from triptych.storage.arrivals import HERE, FormerNumbers, numbers_in
 from triptych.storage.events import CARRIED, DEPARTURES, HANDED_IN, EventKind, Logged
 from triptych.storage.models import Assignment, JsonObject
-from triptych.storage.rows import TABLES, WORK, Row, as_carried, shortened, unpacked
+from triptych.storage.rows import DESIGN, TABLES, WORK, Row, as_carried, shortened, unpacked
+from triptych.study.saved_setting import OF_ONE_SETTING
 
 # events whose values describe an annotation, or set one aside
 ANSWERED = {*HANDED_IN, EventKind.final_value_recorded, EventKind.final_value_changed}
@@ -37,6 +38,7 @@ FACTS = {
 GROUPS = -1  # in the place of an assignment: the values of these events name everybody in a group
 PEOPLE = ("person_id", "pseudonym", "author")  # columns in which a log names people
 FIRM = ("item_id", "purpose", "person_id")  # older versions change these only by handing an item to another person
+OWN = {"assignment", "slot", "submission"}  # tables of which an event carries rows whose kind is not in CARRIED
 _ASSIGNMENT = Assignment.__table__
 _WORK_NAMES = {table.name for table in WORK}
 Rows = Mapping[str, Sequence[Row]]  # by table
@@ -262,13 +264,32 @@ class _Fold:
 
 
 def _rows_of(event: Logged) -> Rows:
-    """Table → the rows that the event carries, with the numbers and pseudonyms of this database."""
+    """Table → the rows that the event carries, with the numbers and pseudonyms of this database.
+
+    Without rows that no event of its kind carries: who edits a table may have added an event that seems harmless.
+    """
     parts = json.loads(event.rows) if event.rows else {}
-    return {
+    tables = _tables_of(event)
+    carried = {
         name: [_present(name, row, event.origin) for row in unpacked(part)]
         for name, part in parts.items()
-        if name != "salt"
+        if name in tables
     }
+    return {name: [row for row in part if _is_own(event, name, row)] for name, part in carried.items()}
+
+
+def _tables_of(event: Logged) -> set[str]:
+    """Names of the tables of which an event of this kind may carry rows."""
+    if event.kind not in CARRIED:
+        return OWN if event.assignment_id is not None else set()
+    further = DESIGN if event.kind in OF_ONE_SETTING else ()
+    return {table.name for table in (*CARRIED[EventKind(event.kind)], *further)}
+
+
+def _is_own(event: Logged, name: str, row: Row) -> bool:
+    """Whether a row may be of the event's annotation, if it has one."""
+    number = row["id"] if name == "assignment" else row.get("assignment_id")
+    return event.assignment_id is None or number in (None, event.assignment_id)
 
 
 def _present(table: str, row: Row, origin: FormerNumbers) -> Row:
