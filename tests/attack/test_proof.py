@@ -36,7 +36,7 @@ from triptych.people import joining
 from triptych.storage import events, rows
 from triptych.storage.database import open_engine, writing
 from triptych.storage.events import CARRIED, EventKind
-from triptych.storage.models import Assignment, Event, Rating, Study, Utc
+from triptych.storage.models import Assignment, Event, EventDetail, Rating, Study, Utc
 from triptych.storage.rows import DESIGN, TABLES, TAKING_PART, UNPROVED, WORK
 
 PROVED = [table for name, table in TABLES.items() if name not in UNPROVED or name == "test_answer"]
@@ -485,6 +485,21 @@ def test_no_other_event_states_an_edited_row(attacked, kind, is_of_another, edit
     lines = reported(attacked)
 
     assert any(line.startswith(f"annotation {number} ") and "the log says" in line for line in lines), lines
+
+
+def test_no_other_event_states_an_edited_answer(attacked):
+    """As above, by values as a submission has them."""
+    submitted = select(Event.assignment_id, EventDetail.new).join(EventDetail, EventDetail.event_id == Event.id)
+    number, new = attacked.execute(submitted.where(Event.kind == EventKind.submitted)).first()
+    for rating in new["ratings"]:
+        rating[2] = rating[2] and 3 - rating[2]
+    assert changed(attacked, "UPDATE rating SET number = 3 - number WHERE assignment_id = :number", number=number)
+    study = attacked.scalars(select(Study)).one()
+    events.record(attacked, study.id, EventKind.reminded, "L-1", assignment_id=number, new={"ratings": new["ratings"]})
+
+    lines = reported(attacked)
+
+    assert any(line.startswith(f"annotation {number} ") and ": rating " in line for line in lines), lines
 
 
 def test_an_index_that_hides_rows_is_named(busy, tmp_path):

@@ -25,6 +25,7 @@ from triptych.study.saved_setting import OF_ONE_SETTING
 # events whose values describe an annotation, or set one aside
 ANSWERED = {*HANDED_IN, EventKind.final_value_recorded, EventKind.final_value_changed}
 VALUED = ANSWERED | {EventKind.study_created}  # every version has logged values with these
+ASSIGNED = ANSWERED | {EventKind.reserved, EventKind.final_value_asked_for}
 BASELINES = (EventKind.baseline, EventKind.person_baseline)
 # value of an annotation's event → column of the assignment
 FACTS = {
@@ -115,7 +116,7 @@ class _Fold:
         number, new = event.assignment_id or 0, event.new
         work = self.study.works.setdefault(number, FoldedWork())
         work.number = event.number
-        if "order" in new:
+        if event.kind in ASSIGNED and "order" in new:
             purpose = {"purpose": new["purpose"]} if "purpose" in new else {}
             work.row |= {"item_id": event.origin.moved(new["item"]), "person_id": event.actor, **purpose}
             self.of_person[event.actor].add(number)
@@ -128,7 +129,7 @@ class _Fold:
             work.submissions = {}
         if event.kind in ANSWERED and not event.has_values:
             work.answers = work.highlights = None
-        elif "ratings" in new or event.kind in ANSWERED:
+        elif event.kind in ANSWERED or (event.kind == EventKind.final_value_taken_back and "ratings" in new):
             self._answer(work, new)
 
     def _answer(self, work: FoldedWork, new: JsonObject) -> None:
