@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import threading
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from triptych.results import texts
 from triptych.results.frame.upkeep import build_frame, frame_of
 from triptych.results.looking import log_look
 from triptych.storage import database, events, sqlite_files
-from triptych.storage.database import reading, writing
+from triptych.storage.database import POSTGRES_POOL, reading, writing
 from triptych.storage.events import EventKind
 from triptych.storage.models import Event, Membership, Person, Role, Setting, Study
 from triptych.storage.unavailable import explained
@@ -105,7 +105,7 @@ def test_a_backup_names_last_events_for_its_owner_only(sqlite_engine, lab):
     assert sorted(path.name for path in backup.folder().iterdir()) == [made.name, f"{made.name}.json"]
 
 
-def test_a_backup_is_on_the_disk_before_it_has_its_name(sqlite_engine, lab, monkeypatch):
+def test_a_backup_is_on_the_disk_before_its_name(sqlite_engine, lab, monkeypatch):
     """After a power failure the file next to it could be empty, and the backup counted as edited."""
     lasting, renamed = set[int](), Path.rename
 
@@ -502,6 +502,16 @@ def test_a_dump_that_fails_says_why_and_leaves_nothing(postgres_engine, monkeypa
     with pytest.raises(BackupFailed, match=r"^No backup was made\. pg_dump says: server version mismatch: \ufffd$"):
         backup.make(postgres_engine)
     assert backup.listed() == []
+
+
+def test_a_backup_without_a_free_connection_fails_in_words(postgres_engine, monkeypatch):
+    """Where all were in use, a schedule's failure was on no page."""
+    monkeypatch.setattr(postgres_engine.pool, "_timeout", 0.1)
+    monkeypatch.setattr(postgres_engine.pool, "_max_overflow", 0)
+    with ExitStack() as held, pytest.raises(BackupFailed, match="No backup was made: QueuePool limit"):
+        for _ in range(POSTGRES_POOL):
+            held.enter_context(postgres_engine.connect())
+        backup.make(postgres_engine)
 
 
 def test_without_pg_dump_a_sentence_says_what_to_do(postgres_engine, monkeypatch):

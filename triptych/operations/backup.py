@@ -216,7 +216,7 @@ def restore(engine: Engine, source: Path, actor: str, *, alone: bool = False) ->
 def _explained(outcome: str) -> Iterator[None]:
     try:
         yield
-    except (sqlite3.Error, DatabaseError, OSError, UnsafeDatabase, DatabaseUnavailable) as error:
+    except (sqlite3.Error, SQLAlchemyError, OSError, UnsafeDatabase, DatabaseUnavailable) as error:
         reason = getattr(error, "strerror", None) or doctor.driver_words(error)
         raise BackupFailed(f"{outcome}: {reason.rstrip('.')}.") from error
 
