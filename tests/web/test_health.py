@@ -76,10 +76,20 @@ def test_tables_of_another_version_are_not_ready(served):
     assert f"this program needs {schema.HEAD}" in answer["tables"]
 
 
-def test_a_full_disk_is_not_ready(served, monkeypatch):
+def test_a_full_disk_is_not_ready(served, tmp_path, monkeypatch):
+    """Anybody may ask, so the answer names no folder."""
     monkeypatch.setattr(doctor, "MIN_FREE_BYTES", 2**62)
+    status, answer = ready()
 
-    assert ready()[0] == 503
+    assert status == 503
+    assert str(tmp_path) not in answer["disk"]
+
+
+def test_without_its_data_folder_a_process_is_not_ready(served, tmp_path, monkeypatch):
+    monkeypatch.setattr(settings, "local_folder", lambda: tmp_path / "moved away")
+    status, answer = ready()
+
+    assert (status, answer["disk"]) == (503, "does not answer")
 
 
 def test_asked_too_often_it_repeats_its_last_answer(served, monkeypatch):

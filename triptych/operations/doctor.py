@@ -185,7 +185,7 @@ def disk(place: Path) -> Diagnosis:
     """Whether a folder's disk has room for some days of work."""
     free = shutil.disk_usage(place).free
     if free < MIN_FREE_BYTES:
-        text = f"{free // 2**20} MB free, and at least {MIN_FREE_BYTES // 2**20} MB are needed. Make room on {place}."
+        text = f"{free // 2**20} MB free, and at least {MIN_FREE_BYTES // 2**20} MB are needed. Make room for the data."
         return Diagnosis("disk", text, problem=True)
     return Diagnosis("disk", f"{free / 2**30:.1f} GB free")
 

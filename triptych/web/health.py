@@ -51,7 +51,7 @@ def _looked() -> JSONResponse:
 def _checked(about: str, check: Callable[[], Diagnosis]) -> Diagnosis:
     try:
         return check()
-    except DatabaseUnavailable:
+    except (DatabaseUnavailable, OSError):  # OSError: the data folder is not there
         return Diagnosis(about, "does not answer", problem=True)
 
 
