@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import event
+from sqlalchemy.exc import DatabaseError
 
 from triptych import settings
-from triptych.storage import database, schema
+from triptych.storage import database, schema, traces
 from triptych.storage.models import Setting
 from triptych.storage.unavailable import DatabaseUnavailable
 
@@ -108,6 +109,23 @@ def test_a_file_that_is_put_back_is_used_again(used):
     _store(engine, "after")
 
     assert _stored(file) == ["after", "before"]
+
+
+def test_nobody_reads_that_a_damaged_file_is_safe(used):
+    """Another program wrote to it, so that its inode is the same."""
+    engine, file, _ = used
+    with closing(sqlite3.connect(file)) as opened:
+        opened.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    engine.dispose()
+    with file.open("r+b") as pages:
+        pages.seek(4096)
+        pages.write(b"x" * (file.stat().st_size - 4096))
+
+    with pytest.raises(DatabaseError) as damaged:
+        _store(engine, "after")
+
+    assert "safe" not in traces.sentence(damaged.value)
+    assert "is damaged" in traces.sentence(damaged.value)
 
 
 def test_no_link_changes_the_database_during_use(used, tmp_path):

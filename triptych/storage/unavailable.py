@@ -82,6 +82,11 @@ def refuse_unavailable(error: DBAPIError | PoolExhausted | sqlite3.OperationalEr
     raise unavailable from error
 
 
+def is_damaged(error: BaseException) -> bool:
+    """Whether SQLite found pages that it cannot read, as after another program wrote to the file."""
+    return isinstance(error, DBAPIError) and _code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
 def _code(error: DBAPIError | PoolExhausted | sqlite3.OperationalError) -> int | str:
     """SQLite's primary error code, 0 for an error of Python's own, such as a text that is not UTF-8; or PostgreSQL's
     SQLSTATE, "" if there is none.
