@@ -585,6 +585,13 @@ def test_list_errors_are_reported_by_row(sqlite_engine, study):
         assert message in "\n".join(guests(sqlite_engine, study, lines)[1])
 
 
+def test_headings_are_no_person_of_a_long_list(sqlite_engine, study):
+    """Scripts may send as many people, and their list gets headings."""
+    names, problems = guests(sqlite_engine, study, "name\n" + "".join(f"Anna {n}\n" for n in range(1000)))
+
+    assert (len(names), problems) == (1000, [])
+
+
 def test_a_typed_list_names_people_and_their_groups(sqlite_engine, study):
     typed = "Mika Sørli, mika@example.org, expert\nira@example.org, crowd\ncrowd × 2\nLin\n3 x 1\nRo,,lead"
     with writing(sqlite_engine) as session:

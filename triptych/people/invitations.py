@@ -87,11 +87,10 @@ def read_list(session: Session, study: Study, data: bytes) -> GuestList:
     """
     refuse_other_content(data)
     findings = Findings()
-    rows = _filled(decode(data), findings)
+    columns, rows = _columns(_filled(decode(data), findings), findings)
     if len(rows) > MAX_GUESTS:
         findings.error(f"The list has {len(rows):,} lines; at most {MAX_GUESTS:,} people can be invited at once.")
         return GuestList((), findings.finish())
-    columns, rows = _columns(rows, findings)
     guests = tuple(islice(_guests(rows, columns, findings), MAX_GUESTS + 1))  # a line may mean thousands
     if len(guests) > MAX_GUESTS:
         findings.error(f"These are more than {MAX_GUESTS:,} people; at most {MAX_GUESTS:,} can be invited at once.")
