@@ -579,17 +579,24 @@ def test_list_errors_are_reported_by_row(sqlite_engine, study):
         "Anna;x=?utf-8?q?=0AX-Note=3A?=@lab.test": "is no e-mail address",
         ",,": "is empty",
         "name,email,group,role\n,,,annotator": "This line is empty",
-        "crowd × 1001": "at most 1,000",
-        "Anna\n" * 1001: "at most 1,000",
+        "crowd × 201": "at most 200",
+        "Anna\n" * 201: "at most 200",
     }.items():
         assert message in "\n".join(guests(sqlite_engine, study, lines)[1])
 
 
 def test_headings_are_no_person_of_a_long_list(sqlite_engine, study):
     """Scripts may send as many people, and their list gets headings."""
-    names, problems = guests(sqlite_engine, study, "name\n" + "".join(f"Anna {n}\n" for n in range(1000)))
+    names, problems = guests(sqlite_engine, study, "name\n" + "".join(f"Anna {n}\n" for n in range(200)))
 
-    assert (len(names), problems) == (1000, [])
+    assert (len(names), problems) == (200, [])
+
+
+@pytest.mark.parametrize("command", [invitations.remind, invitations.renew])
+def test_few_people_get_links_at_once(sqlite_engine, study, command):
+    """For a thousand, drafts were refused as busy for ten seconds."""
+    with writing(sqlite_engine) as session, pytest.raises(NotAllowed, match="at most 200"):
+        command(session, study, [f"A-{number}" for number in range(201)], "P-lead")
 
 
 def test_a_typed_list_names_people_and_their_groups(sqlite_engine, study):

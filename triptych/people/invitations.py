@@ -33,7 +33,7 @@ HEADINGS = {"e-mail": "email", "mail": "email", "e-mail address": "email", "emai
 SEVERAL = re.compile(r"(?P<group>[^,;\t]{0,200}?)\s*[×x*]\s*(?P<count>\d{1,4})")
 DELIMITERS = ",;\t"
 NAMESAKES = " Two people with the same name need a surname or an initial."
-MAX_GUESTS = 1000
+MAX_GUESTS = 200  # each takes some milliseconds of the turn to write, for which annotators' drafts wait
 MAX_EMAIL_CHARACTERS = 200
 MAX_GROUP_CHARACTERS = 60
 ADDRESS_PART = r'[^@\s()<>\[\]:;,"\\]+'  # without what means something else in a header
@@ -89,11 +89,15 @@ def read_list(session: Session, study: Study, data: bytes) -> GuestList:
     findings = Findings()
     columns, rows = _columns(_filled(decode(data), findings), findings)
     if len(rows) > MAX_GUESTS:
-        findings.error(f"The list has {len(rows):,} lines; at most {MAX_GUESTS:,} people can be invited at once.")
+        findings.error(
+            f"The list has {len(rows):,} lines; at most {MAX_GUESTS:,} people can be invited at once. Split it."
+        )
         return GuestList((), findings.finish())
     guests = tuple(islice(_guests(rows, columns, findings), MAX_GUESTS + 1))  # a line may mean thousands
     if len(guests) > MAX_GUESTS:
-        findings.error(f"These are more than {MAX_GUESTS:,} people; at most {MAX_GUESTS:,} can be invited at once.")
+        findings.error(
+            f"These are more than {MAX_GUESTS:,} people; at most {MAX_GUESTS:,} can be invited at once. Split the list."
+        )
     _find_doubles(guests, findings)
     _find_known(session, study, guests, findings)
     if not guests and not findings.has_errors:
@@ -244,8 +248,8 @@ def invite_one(
 def remind(session: Session, study: Study, pseudonyms: Sequence[str], actor: str) -> list[Invited]:
     """A new link for each of these annotators, or for nobody; the earlier one works until the new one is used.
 
-    Secrets are not stored, so an existing link cannot be sent again. Raises NotFound; NotAllowed for somebody who
-    cannot return, or who is in a study that this lead does not lead.
+    Secrets are not stored, so an existing link cannot be sent again. Raises NotFound; NotAllowed for more than
+    MAX_GUESTS, for somebody who cannot return, and for somebody in a study that this lead does not lead.
     """
     return _further_links(session, study, pseudonyms, actor, EventKind.reminded)
 
@@ -258,6 +262,10 @@ def renew(session: Session, study: Study, pseudonyms: Sequence[str], actor: str)
 def _further_links(
     session: Session, study: Study, pseudonyms: Sequence[str], actor: str, kind: EventKind
 ) -> list[Invited]:
+    if len(pseudonyms) > MAX_GUESTS:
+        raise NotAllowed(
+            f"These are {len(pseudonyms):,} people; at most {MAX_GUESTS} can get a link at once. Select fewer."
+        )
     groups, invited, is_reminder = settings_of(study).annotator_groups, [], kind == EventKind.reminded
     for pseudonym in sorted(pseudonyms):  # sorted, so that two leads lock people in the same order
         membership, person = roster.find(session, study, pseudonym)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Base64Bytes, BaseModel, ConfigDict, Field, ValidationError
 
 from triptych.errors import first_mistake
+from triptych.people.invitations import MAX_GUESTS
 from triptych.people.tokens import Scope
 from triptych.storage.models import Access, Round, StudyState
 
@@ -94,11 +95,11 @@ GUEST_COLUMNS = tuple(NewGuest.model_fields)
 
 
 class Guests(OfStudy):
-    people: Annotated[list[NewGuest], Field(min_length=1, max_length=1000)]
+    people: Annotated[list[NewGuest], Field(min_length=1, max_length=MAX_GUESTS)]
 
 
 class Pseudonyms(OfStudy):
-    people: Annotated[list[Annotated[str, Field(max_length=40)]], Field(min_length=1, max_length=1000)]
+    people: Annotated[list[Annotated[str, Field(max_length=40)]], Field(min_length=1, max_length=MAX_GUESTS)]
 
 
 class Score(ScriptMessage):
