@@ -318,6 +318,13 @@ def test_wrong_arguments_are_refused_with_the_usage(run, words):
     assert (code, output, "Usage: .venv/bin/python -m triptych" in complaint) == (2, "", True)
 
 
+@pytest.mark.parametrize("words", [["people"], ["data", "export", "a-study"], ["study", "a\nb"]])
+def test_an_error_of_arguments_is_one_plain_line(run, words):
+    """A group without a command repeated its whole help as an error, with line ends spelled out."""
+    complaint = run(*words)[2]
+    assert ("\\n" in complaint, complaint.count("Usage: ")) == (words[0] == "study", 1)
+
+
 @pytest.mark.parametrize("words", [["completion", "bash"], ["--help"]])
 def test_a_pipe_that_nobody_reads_ends_a_command_silently(words):
     reading, writing_end = os.pipe()

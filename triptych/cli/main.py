@@ -53,8 +53,9 @@ def main(words: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         text = io.StringIO()
         error.show(text)
-        usage = text.getvalue().partition("Error: ")[0]
-        note(*usage.splitlines(), f"Error: {error.format_message()}")  # it quotes what was typed
+        usage, has_complaint, _ = text.getvalue().partition("Error: ")
+        complaint = " ".join(error.format_message().split())  # it quotes what was typed, and lists values in lines
+        note(*usage.splitlines(), *([f"Error: {complaint}"] if has_complaint else []))
         return error.exit_code if error.exit_code != 1 else REFUSED
     except click.Abort:
         return INTERRUPTED
