@@ -52,7 +52,7 @@ from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of
 
-NOT_YOURS = message("This item is not yours, or no longer there.")
+NOT_YOURS = message("This item is not yours, or no longer there. Reload the page.")
 
 
 class NoItem(StrEnum):
