@@ -464,27 +464,35 @@ def test_a_later_baseline_hides_no_edit(attacked, table, edit):
     assert any(line.startswith(f"{table} ") and "at the baseline" in line for line in lines), lines
 
 
+EDITED_RATING = "UPDATE rating SET number = 3 - number WHERE assignment_id = :number"
+
+
 @pytest.mark.parametrize(
-    ("kind", "is_of_another", "edit"),
+    ("kind", "about", "edit"),
     [
-        (EventKind.reminded, False, "UPDATE rating SET number = 3 - number WHERE assignment_id = :number"),
-        (EventKind.setting_changed, False, "UPDATE rating SET number = 3 - number WHERE assignment_id = :number"),
-        (EventKind.check_answered_again, True, "UPDATE assignment SET active_seconds = 1 WHERE id = :number"),
+        (EventKind.reminded, "nothing", EDITED_RATING),
+        (EventKind.setting_changed, "nothing", EDITED_RATING),
+        (EventKind.final_value_asked_for, "nothing", EDITED_RATING),
+        (EventKind.final_value_asked_for, "it", EDITED_RATING),
+        (EventKind.check_answered_again, "another", "UPDATE assignment SET active_seconds = 1 WHERE id = :number"),
+        (EventKind.reminded, "it", "UPDATE assignment SET active_seconds = 1 WHERE id = :number"),
+        (EventKind.annotation_edited, "it", "UPDATE slot SET order_known = 0 WHERE assignment_id = :number"),
+        (EventKind.results_opened, "it", "UPDATE slot SET order_known = 0 WHERE assignment_id = :number"),
     ],
 )
-def test_no_other_event_states_an_edited_row(attacked, kind, is_of_another, edit):
+def test_no_other_event_states_an_edited_row(attacked, kind, about, edit):
     """Somebody who edits a row and adds an event that seems harmless but carries it as edited."""
     number = attacked.scalars(select(Rating.assignment_id).where(Rating.number.is_not(None))).first()
     assert changed(attacked, edit, number=number)
     stated = rows.read(attacked.connection(), WORK, rows.of_assignment(number))
     another = attacked.scalars(select(Assignment.id).where(Assignment.id != number)).first()
     study = attacked.scalars(select(Study)).one()
-    about = another if is_of_another else None
-    events.record(attacked, study.id, kind, "L-1", assignment_id=about, rows=stated)
+    numbers = {"nothing": None, "another": another, "it": number}
+    events.record(attacked, study.id, kind, "L-1", assignment_id=numbers[about], rows=stated)
 
     lines = reported(attacked)
 
-    assert any(line.startswith(f"annotation {number} ") and "the log says" in line for line in lines), lines
+    assert any(line.startswith(f"annotation {number} ") and " the log" in line for line in lines), lines
 
 
 def test_no_other_event_states_an_edited_answer(attacked):

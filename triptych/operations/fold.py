@@ -18,7 +18,7 @@ from triptych.operations.folded import FoldedAnswer, FoldedStudy, FoldedWork, hi
 from triptych.rubric.answers import count_words
 from triptych.storage.arrivals import HERE, FormerNumbers, numbers_in
 from triptych.storage.events import CARRIED, DEPARTURES, HANDED_IN, EventKind, Logged
-from triptych.storage.models import Assignment, JsonObject
+from triptych.storage.models import Assignment, JsonObject, Purpose
 from triptych.storage.rows import DESIGN, TABLES, WORK, Row, as_carried, shortened, unpacked
 from triptych.study.saved_setting import OF_ONE_SETTING
 
@@ -38,8 +38,19 @@ FACTS = {
 }
 GROUPS = -1  # in the place of an assignment: the values of these events name everybody in a group
 PEOPLE = ("person_id", "pseudonym", "author")  # columns in which a log names people
-FIRM = ("item_id", "purpose", "person_id")  # older versions change these only by handing an item to another person
-OWN = {"assignment", "slot", "submission"}  # tables of which an event carries rows whose kind is not in CARRIED
+OF_ONE_ITEM = ("item_id", "purpose")  # columns of an annotation that no version changes
+FIRM = (*OF_ONE_ITEM, "person_id")  # older versions change person_id only by handing an item to another person
+# kinds that are not in CARRIED → tables of which their events carry rows, those of the event's annotation
+OWN: dict[str, set[str]] = {
+    **dict.fromkeys((*HANDED_IN, EventKind.check_answered_again), {"assignment", "submission"}),
+    **dict.fromkeys((EventKind.reserved, EventKind.imported), {"assignment", "slot"}),
+}
+OF_FINAL_VALUES = (
+    EventKind.final_value_asked_for,
+    EventKind.final_value_changed,
+    EventKind.final_value_recorded,
+    EventKind.final_value_taken_back,
+)
 _ASSIGNMENT = Assignment.__table__
 _WORK_NAMES = {table.name for table in WORK}
 Rows = Mapping[str, Sequence[Row]]  # by table
@@ -66,7 +77,7 @@ class _Fold:
         self.named: set[str] = set()  # tables of which an event had rows
 
     def play(self, event: Logged) -> None:
-        rows = _rows_of(event)
+        rows = self._stated(event)
         self.tells_all |= bool(rows)
         if not event.has_values and not event.says_none and (self.tells_all or event.kind in VALUED):
             self._note_gone(event)
@@ -148,6 +159,12 @@ class _Fold:
 
     # Rows
 
+    def _stated(self, event: Logged) -> Rows:
+        """The rows that the event carries; those of a final value only if its annotation is not known for another."""
+        work = self.study.works.get(event.assignment_id or 0, FoldedWork())
+        is_final = event.assignment_id and work.row.get("purpose", Purpose.adjudication) == Purpose.adjudication
+        return _rows_of(event) if is_final or event.kind not in OF_FINAL_VALUES else {}
+
     def _restate(self, event: Logged, tables: Sequence[Table], rows: Rows) -> None:
         """Replace rows of these tables in the event's scope by the event's rows; without any, they become unknown."""
         names = {table.name for table in tables} | rows.keys()
@@ -219,7 +236,7 @@ class _Fold:
         works = self.study.works
         for row in rows.get("assignment", ()):
             work = works.setdefault(row["id"], FoldedWork())
-            work.row |= row
+            work.row |= row | {name: work.row[name] for name in OF_ONE_ITEM if name in work.row}
             if "person_id" in row:
                 self.of_person[row["person_id"]].add(row["id"])
         for row in rows.get("slot", ()):
@@ -282,7 +299,7 @@ def _rows_of(event: Logged) -> Rows:
 def _tables_of(event: Logged) -> set[str]:
     """Names of the tables of which an event of this kind may carry rows."""
     if event.kind not in CARRIED:
-        return OWN if event.assignment_id is not None else set()
+        return OWN.get(event.kind, set()) if event.assignment_id is not None else set()
     further = DESIGN if event.kind in OF_ONE_SETTING else ()
     return {table.name for table in (*CARRIED[EventKind(event.kind)], *further)}
 
