@@ -495,6 +495,17 @@ def test_no_other_event_states_an_edited_row(attacked, kind, about, edit):
     assert any(line.startswith(f"annotation {number} ") and " the log" in line for line in lines), lines
 
 
+def test_imported_ratings_do_not_unfreeze_the_design(attacked):
+    """An event as the first version wrote it, after which nobody knew the hash of the design."""
+    study = attacked.scalars(select(Study)).one()
+    assert changed(attacked, "UPDATE study SET raters_per_item = raters_per_item + 1")
+    attacked.expire_all()
+    events.record(attacked, study.id, EventKind.ratings_imported, "L-1", new={"files": []})
+    events.record(attacked, study.id, EventKind.datasheet_answered, "L-1")
+
+    assert any("differ from those that were frozen" in line for line in reported(attacked))
+
+
 def test_no_other_event_states_an_edited_answer(attacked):
     """As above, by values as a submission has them."""
     submitted = select(Event.assignment_id, EventDetail.new).join(EventDetail, EventDetail.event_id == Event.id)

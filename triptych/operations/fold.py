@@ -84,7 +84,7 @@ class _Fold:
         first_open = event.kind == EventKind.study_open and self.study.design is None
         if first_open or event.kind == EventKind.design_amended:
             self.study.design = event.new, event.number
-        if event.kind == EventKind.ratings_imported and "joined" not in event.new:
+        if event.kind == EventKind.ratings_imported and "joined" not in event.new and not self.tells_all:
             self.study.design = None  # that version changed the items' places after computing the hash
         if event.kind == EventKind.baseline:
             self.is_complete |= self.study.baseline is not None
