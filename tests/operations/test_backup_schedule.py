@@ -11,12 +11,13 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import update
 
-from triptych import clock
+from triptych import clock, settings
 from triptych.cli import main
-from triptych.errors import NotAllowed
+from triptych.errors import NotAllowed, NotFound
 from triptych.operations import backup, backup_schedule
 from triptych.operations.backup_schedule import Schedule, back_up_if_due, set_schedule, state_of
 from triptych.operations.lasting import LAST, SCHEDULE
+from triptych.privacy import backup_facts
 from triptych.storage import database, schema
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Setting
@@ -280,3 +281,47 @@ def test_a_running_server_makes_what_is_due(daily, monkeypatch):
     with backup_schedule.scheduled(web_engine()):
         pass  # leaving waits for the work under way
     assert names() == ["scheduled"]
+
+
+def test_two_databases_in_a_folder_keep_their_own_backups(daily, monkeypatch, tmp_path):
+    back_up_if_due(web_engine())
+    (first,) = backup.listed()
+    monkeypatch.setenv(settings.DATABASE, f"sqlite:///{tmp_path / 'other.db'}")
+    other = database.open_engine(settings.database_url())
+    schema.migrate(other)
+    with writing(other) as session:
+        set_schedule(session, Schedule(24, 1))
+
+    for _ in range(2):
+        daily(25)
+        back_up_if_due(other)
+
+    assert first.path.exists()
+    (second,) = backup.listed()
+    assert second.path != first.path
+    with pytest.raises(NotFound):
+        backup.find(first.name)
+    monkeypatch.delenv(settings.DATABASE)
+    assert backup.listed() == [first]
+
+
+def test_a_backup_of_an_unknown_database_is_listed_and_kept(daily):
+    """As earlier versions made them."""
+    back_up_if_due(web_engine())
+    (old,) = backup.listed()
+    facts = json.loads(backup_facts.path_beside(old.path).read_text())
+    del facts["database"]
+    backup_facts.path_beside(old.path).write_text(json.dumps(facts))
+
+    for _ in range(3):
+        daily(25)
+        back_up_if_due(web_engine())
+
+    assert [made.database for made in backup.listed()] == ["triptych.db", "triptych.db", ""]
+
+
+def test_a_backup_names_its_database_without_secrets(monkeypatch):
+    address = "postgresql://u:secret@db.example:5433/study?sslpassword=secret"
+    monkeypatch.setenv(settings.DATABASE, address)
+
+    assert backup.of_database() == "db.example/5433/study"

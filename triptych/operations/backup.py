@@ -14,12 +14,12 @@ import sqlite3
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from stat import S_ISREG
 
-from sqlalchemy import Engine, inspect, select, text
+from sqlalchemy import Engine, inspect, make_url, select, text
 from sqlalchemy.exc import DatabaseError, SQLAlchemyError
 from sqlmodel import Session
 
@@ -58,12 +58,13 @@ class BackupFailed(TriptychError):
 
 @dataclass(frozen=True)
 class Backup:
-    """One backup in the folder; `heads` is empty if the file next to it is missing."""
+    """One backup in the folder; `heads` and `database` are empty if the file next to it is missing."""
 
     path: Path
     at: datetime
     size: int
     heads: tuple[Head, ...]
+    database: str = ""
 
     @property
     def name(self) -> str:
@@ -127,18 +128,31 @@ def make(engine: Engine, name: str = "triptych") -> Backup:
             heads = _dump(engine, part) if kind == "postgresql" else _copy(engine, part)
             _refuse_little_room(engine, part)
             _secure(part)
-            backup_facts.write(target, BackupFacts(at, file_hash(part), heads))
+            backup_facts.write(target, BackupFacts(at, file_hash(part), heads, of_database()))
             part.rename(target)  # a file with a backup's name is complete
     finally:
         if not target.exists():
             path_beside(target).unlink(missing_ok=True)
-    return Backup(target, at, target.stat().st_size, heads)
+    return Backup(target, at, target.stat().st_size, heads, of_database())
+
+
+def of_database() -> str:
+    """What backups of this database say they are of: an SQLite file, as seen from the folder of data, or no secrets."""
+    url = make_url(settings.database_url())
+    if url.get_backend_name() == "sqlite":
+        return os.path.relpath(database.sqlite_path(settings.database_url()), settings.local_folder().resolve())
+    server = [url.host or url.query.get("host", ""), url.port or url.query.get("port", ""), url.database or ""]
+    return "/".join(map(str, server))
 
 
 def listed() -> list[Backup]:
-    """The backups in the folder, newest first; last those of a clock that was ahead."""
+    """The backups in the folder, newest first; last those of a clock that was ahead.
+
+    Not those of another database, whose leads are others; an earlier version did not write which one it is.
+    """
     files = (path for ending in ENDINGS.values() for path in folder().glob(f"*.{ending}"))
     backups = [backup for path in files if path.name.isprintable() and (backup := _read(path))]
+    backups = [backup for backup in backups if backup.database in ("", of_database())]
     now = clock.now()
     return sorted(backups, key=lambda backup: (backup.at <= now, backup.at), reverse=True)
 
@@ -312,11 +326,11 @@ def _read(path: Path) -> Backup | None:
         return None
     if not S_ISREG(stat.st_mode):
         return None
-    at, heads = datetime.fromtimestamp(stat.st_mtime, UTC), tuple[Head, ...]()
+    beside = BackupFacts(datetime.fromtimestamp(stat.st_mtime, UTC))
     with suppress(OSError, ValueError, OverflowError):  # the file next to it may hold anything
-        beside = backup_facts.read(path)
-        at, heads = beside.made_at.astimezone(UTC), beside.studies
-    return Backup(path, at, stat.st_size, heads)
+        stated = backup_facts.read(path)
+        beside = replace(stated, made_at=stated.made_at.astimezone(UTC))
+    return Backup(path, beside.made_at, stat.st_size, beside.studies, beside.database)
 
 
 def _was_changed(source: Path, copy: Path) -> bool:

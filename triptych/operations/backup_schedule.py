@@ -114,10 +114,14 @@ def _begin(engine: Engine, state: ScheduleState) -> bool:
 
 
 def _delete_oldest(made: Backup, count: int) -> None:
-    """Delete the oldest backups, but never the one just made, even if the clock was wrong before."""
+    """Delete the oldest backups, but never the one just made, even if the clock was wrong before.
+
+    Nor those of which nobody knows whether they are of this database.
+    """
     from triptych.operations import backup
 
-    others = [old for old in backup.listed() if OURS.fullmatch(old.name) and old.name != made.name]
+    own = [old for old in backup.listed() if OURS.fullmatch(old.name) and old.database]
+    others = [old for old in own if old.name != made.name]
     for old in others[count - 1 :]:
         try:
             backup.delete(old)

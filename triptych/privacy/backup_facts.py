@@ -25,11 +25,12 @@ class Head:
 
 @dataclass(frozen=True)
 class BackupFacts:
-    """What the file says. sha256: of the backup, empty if it is unknown."""
+    """What the file says. sha256: of the backup, empty if it is unknown; database: which one it is of, likewise."""
 
     made_at: AwareDatetime
     sha256: str = ""
     studies: tuple[Head, ...] = ()
+    database: str = ""
 
 
 FACTS = TypeAdapter(BackupFacts)
