@@ -14,8 +14,10 @@ from sqlalchemy import make_url, text
 
 from triptych.cli import main as program
 from triptych.operations import doctor
+from triptych.operations.lasting import FAILED, SCHEDULE
 from triptych.storage import host, schema
 from triptych.storage.database import writing
+from triptych.storage.models import Setting
 
 
 def code_and_output(capsys) -> tuple[int, str]:
@@ -38,6 +40,16 @@ def test_a_working_database_is_reported_with_its_version(sqlite_engine, capsys):
     assert code == 0, out
     assert "SQLite" in out
     assert f"tables: version {schema.HEAD}" in out
+
+
+@pytest.mark.parametrize(("schedule", "says"), [('{"every_hours": 24}', "failed. Disk full."), ("{", "cannot be read")])
+def test_scheduled_backups_that_fail_are_a_problem(sqlite_engine, capsys, schedule, says):
+    with writing(sqlite_engine) as session:
+        session.add_all([Setting(key=SCHEDULE, value=schedule), Setting(key=FAILED, value="Disk full.")])
+    code, out = code_and_output(capsys)
+
+    assert code == 1
+    assert says in next(line for line in out.splitlines() if line.startswith("PROBLEM backups: "))
 
 
 def test_tables_of_another_version_are_named_with_the_remedy(sqlite_engine, capsys):

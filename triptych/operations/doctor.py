@@ -219,6 +219,7 @@ def stored() -> Iterator[Diagnosis]:
             yield from _postgres(connection) if settings.is_shared() else _sqlite(connection)
             may_make = not settings.is_shared() or bool(connection.exec_driver_sql(MAY_MAKE_TABLES).scalar())
         yield schema(engine, may_make)
+        yield from backups(engine)
         engine.dispose()
     except (SQLAlchemyError, TriptychError) as error:
         yield Diagnosis("database", refusal(error), problem=True)
@@ -273,6 +274,27 @@ def schema(engine: Engine, may_make: bool = True) -> Diagnosis:
     if version is None:
         return Diagnosis("tables", f"none yet, and this role may not create them. {run}", problem=True)
     return Diagnosis("tables", f"version {version}, and this program needs {HEAD}. {run}", problem=True)
+
+
+def backups(engine: Engine) -> Iterator[Diagnosis]:
+    """Whether the last scheduled backup failed; only a lead who opens the page would read it otherwise."""
+    from triptych.operations.lasting import FAILED, SCHEDULE, SCHEDULED, schedule_settings
+    from triptych.storage.database import reading
+    from triptych.storage.schema import HEAD, stored_version
+
+    if stored_version(engine) != HEAD:
+        return
+    with reading(engine) as session:
+        stored = schedule_settings(session)
+    try:
+        schedule = SCHEDULED.validate_json(stored.get(SCHEDULE, "{}"))
+    except ValueError:  # somebody edited the settings
+        yield Diagnosis(
+            "backups", "their schedule cannot be read. Choose it again under Setup → Backups.", problem=True
+        )
+        return
+    if schedule.every_hours and stored.get(FAILED):
+        yield Diagnosis("backups", f"the last scheduled one failed. {stored[FAILED]}", problem=True)
 
 
 def _sqlite(connection: Connection) -> Iterator[Diagnosis]:
