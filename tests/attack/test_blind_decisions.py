@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from helpers.analyses import look_at
 from helpers.ratings import submit
-from helpers.studies import full_answers
+from helpers.ratings_import import read
+from helpers.studies import SMALL_RUBRIC, full_answers
 
+from triptych.exchange import import_ratings
+from triptych.formats.ratings.assemble import assemble
 from triptych.storage import database
 from triptych.web.session import web_engine
 
@@ -34,3 +38,18 @@ def test_no_field_of_a_decision_tells_the_system(visit, rated):
 
     assert len(keys[0]) == 6
     assert all(of_item == keys[0] for of_item in keys)
+
+
+def test_explanations_follow_no_order_of_a_file(imported):
+    """Files that do not tell the order on screen list systems in the same order for each item."""
+    rows = [
+        f"item-{n},{system},anna,verdict,reject,It is not right"
+        for n in range(1, 7)
+        for system in ("plumbum", "stannum", "ferrum")
+    ]
+    file = read("\n".join(["item_id,system,annotator,criterion,value,explanation", *rows]))
+    study, _, session = imported(assemble([file], import_ratings.asked_by(SMALL_RUBRIC, [file])))
+
+    looks = [look_at(session, study, f"item-{n}")[1] for n in range(1, 7)]
+
+    assert all([each.system for each in look.explained] == ["Response 1", "Response 2", "Response 3"] for look in looks)

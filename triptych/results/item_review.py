@@ -123,7 +123,8 @@ class Look:
 
     ratings: a row per response and annotator, the final value last; questions: the questions that a final value can
     answer, by criterion and then in the order of the texts. Responses are numbered in an order drawn for the item, so
-    that no system is named or can be recognised from another item, even when the study is unblinded.
+    that no system is named or can be recognised from another item, even when the study is unblinded. Explanations
+    are in this order too: rows of an imported study are in the order of systems in its file.
     """
 
     texts: HighlightedItem
@@ -198,13 +199,14 @@ def look(session: Session, study: Study, frame: Frame, item: str, counted: Count
     codes = select(System.blind_code).join(Candidate, Candidate.system_id == System.id)
     by_code = sorted(session.scalars(codes.where(Candidate.item_id == row.id)))
     here, named = _numbered(by_code, f"{study.seed}|look|{row.id}"), dict(zip(by_code, texts.candidates, strict=True))
+    place = {name: number for number, name in enumerate((ITEM, *here.values()))}
     rows = counted_ratings(frame, counted_all(counted))
     rows = rows[rows["item"] == item].sort_values("annotator")
     return Look(
         texts=replace(texts, candidates=tuple(replace(named[code], system=name) for code, name in here.items())),
         retired=(row.retired_reason or "no reason given") if row.retired else None,
         ratings=_table(frame, rows, here, final),
-        explained=tuple(_explained(frame, rows, here)),
+        explained=tuple(sorted(_explained(frame, rows, here), key=lambda each: (each.annotator, place[each.system]))),
         remarks=tuple(_remarks(session, study, frame.rubric, item, counted, here)),
         final=final,
         questions=tuple(questions(frame, rows, here)),
