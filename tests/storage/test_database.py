@@ -88,6 +88,16 @@ def test_postgresql_acknowledges_what_is_on_its_disk(odd_database, setting):
     engine.dispose()
 
 
+def test_locks_of_a_lost_computer_end_within_a_minute(postgres_engine):
+    """PostgreSQL asks after two hours of silence; until then nobody could submit to the study whose row was locked."""
+    with postgres_engine.connect() as connection:
+        idle, interval, count = (
+            int(connection.scalar(text(f"SELECT setting FROM pg_settings WHERE name = 'tcp_keepalives_{name}'")))
+            for name in ("idle", "interval", "count")
+        )
+    assert 0 < idle + interval * count <= 60
+
+
 def test_a_write_that_raises_changes_nothing(engine):
     with pytest.raises(RuntimeError), writing(engine) as session:
         session.add(Person(pseudonym="A-1", created_at=clock.now()))
