@@ -200,6 +200,43 @@ def test_segments_without_id_are_named_by_place() -> None:
     assert json.loads(file.items[2].meta["reference"]) == expected
 
 
+def test_a_list_of_rules_of_pearmut_makes_a_check() -> None:
+    rules = {"gpt": [{"warning": "Too high."}, {"score": [20, 40]}], "t5": [{"score": [70, 90], "warning": "Low."}]}
+    file = read({"info": INFO, "data": [[SEGMENT | {"validation": rules}]]})
+    reference = json.loads(file.items[0].meta["reference"])
+    assert [(answer["slot"], answer["accepted"], answer["close"]) for answer in reference] == [
+        ("A", "30", "10"),
+        ("B", "80", "10"),
+    ]
+
+
+@pytest.mark.parametrize("rules", [{"candidate_1": {"score": [70, 90]}}, {"score": [70, 90]}, [{"score": [70, 90]}]])
+def test_rules_for_one_translation_make_a_check(rules: Any) -> None:
+    file = read({"info": INFO, "data": [[{"src": "Hello", "tgt": "one", "item_id": "d017", "validation": rules}]]})
+    (answer,) = json.loads(file.items[0].meta["reference"])
+    assert (answer["slot"], answer["accepted"]) == ("A", "80")
+
+
+def test_rules_of_pearmut_without_a_score_are_noted() -> None:
+    file = read({"info": INFO, "data": [[SEGMENT | {"validation": {"gpt": {"score_greaterthan": "t5"}}}]]})
+    assert "purpose" not in file.items[0].meta
+    assert "1 item(s) have rules of validation without" in messages(file, "note")[0]
+
+
+def test_sources_with_one_translation_each_are_read() -> None:
+    file = read([{"src": "Hello", "tgt": "one", "item_id": "d017"}])
+    assert (file.ok, texts(file)) == (True, {"d017": {"candidate_1": "one"}})
+
+
+def test_our_own_items_may_lack_fields_in_json() -> None:
+    row = {"item_id": "1", "purpose": "main", "context": "Why?", "system": "gpt", "text": "So."}
+    full = dict.fromkeys(["context_turns", "turns", "meta", "extra_texts"], "")
+    gold = row | {"item_id": "3", "purpose": "gold"}
+    file = read([row | full, row | {"item_id": "2"}, gold])
+    assert texts(file) == {"1": {"gpt": "So."}, "2": {"gpt": "So."}}
+    assert "1 candidate(s) of training items and checks are left out" in messages(file, "note")[0]
+
+
 def test_one_segment_with_two_texts_is_an_error() -> None:
     other = SEGMENT | {"src": "Other"}
     file = read({"info": INFO, "data": [[[SEGMENT]], [[other]]]})

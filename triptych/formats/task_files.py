@@ -33,6 +33,11 @@ TWICE = (
     "each item is read once."
 )
 CHECKS = "{n} item(s) have an expected answer in the original program; they are read as checks."
+NO_SCORES = (
+    "{n} item(s) have rules of validation without a range of scores for a system; they are read like other items. "
+    "Leave them out of the file, or add `purpose` and `reference` to make them checks."
+)
+ALONE = "candidate_1"  # the system whose response is given as a text
 TRAINING = "{n} item(s) have correct answers for training, which are left out; worked examples belong to the rubric."
 NOT_MAIN = "{n} candidate(s) of training items and checks are left out; only main items are read here."
 EXPORTED = {"item_id", "purpose", "context", "context_turns", "system", "text", "turns", "meta", "extra_texts"}
@@ -152,7 +157,7 @@ def _accepted(answer: Json) -> str:
 
 def _exported(record: Record, findings: Findings) -> JsonObject | None:
     """A row of our own table of items, which has a column for a text and another for turns."""
-    values = record.values
+    values: JsonObject = dict.fromkeys(EXPORTED) | record.values  # an object of a JSON file may lack some
     if values["purpose"] not in (None, "", Purpose.main):
         findings.tally(NOT_MAIN)
         return None
@@ -162,23 +167,35 @@ def _exported(record: Record, findings: Findings) -> JsonObject | None:
 
 
 def _pearmut(record: Record, findings: Findings) -> JsonObject:
-    """A campaign with one system gives `tgt` as a text; `validation` says which scores a check accepts."""
+    """A campaign with one system may give `tgt` as a text; `validation` says which scores of a system a check accepts,
+    in one rule or in a list of rules."""
     values = dict(record.values)
     target, rules = values.get("tgt"), values.pop("validation", None)
     if isinstance(target, str):
-        values["tgt"] = {"candidate_1": target}
-    if isinstance(rules, dict) and isinstance(target, dict):
-        expected = [
-            {"criterion": "score", "slot": letter, **_between(rules[system]["score"])}
-            for letter, system in zip(LETTERS, target, strict=False)
-            if isinstance(rules.get(system), dict) and _is_range(rules[system].get("score"))
-        ]
-        values |= _check("attention", expected, None, findings) if expected else {}
+        target = values["tgt"] = {ALONE: target}
+        if not (isinstance(rules, dict) and ALONE in rules):
+            rules = rules and {ALONE: rules}
+    by_system = rules if isinstance(rules, dict) else {}
+    expected = [
+        {"criterion": "score", "slot": letter, **_between(ends)}
+        for letter, system in zip(LETTERS, target if isinstance(target, dict) else (), strict=False)
+        if (ends := _accepted_range(by_system.get(system)))
+    ]
+    if expected:
+        values |= _check("attention", expected, None, findings)
+    elif rules:
+        findings.tally(NO_SCORES)
     return values
 
 
-def _is_range(value: Json) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(isinstance(end, NumberText) for end in value)
+def _accepted_range(rules: Json) -> Sequence[str] | None:
+    """The first range of scores in a rule, or in a list of rules."""
+    for rule in rules if isinstance(rules, list) else [rules]:
+        ends = rule.get("score") if isinstance(rule, dict) else None
+        numbers = [end for end in ends if isinstance(end, NumberText)] if isinstance(ends, list) else []
+        if isinstance(ends, list) and len(ends) == len(numbers) == 2:
+            return numbers
+    return None
 
 
 def _between(ends: Sequence[str]) -> dict[str, str]:
