@@ -7,6 +7,7 @@ import json
 import random
 import re
 from dataclasses import replace
+from datetime import date
 
 import pytest
 from helpers.check_items import add_check, rate
@@ -31,7 +32,7 @@ from triptych.storage.models import Assignment, Item, Purpose, StudyState
 from triptych.study import design, heds_answers, lifecycle, log
 from triptych.study.heds_answers import Answer
 from triptych.study.heds_questions import QUESTIONS
-from triptych.study.settings import Consent, EntryRules, changed, stored
+from triptych.study.settings import Consent, EntryRules, Ethics, changed, stored
 
 KNOWN = """3.1.1 3.1.2 3.2.1 3.2.4 3.3.2 3.3.3.1 3.3.3.2 3.3.4.1 3.3.4.2 3.3.5
 4.2.2 4.3.1.1 4.3.2 4.3.3 4.3.4 4.3.5 4.3.6 4.3.7 4.3.8 4.3.9 4.3.10 4.3.11.1 4.3.11.2 4.3.12.1 4.3.12.2"""
@@ -269,6 +270,30 @@ def test_training_and_entry_test_are_those_that_took_place(sqlite_engine, withdr
     assert test in files["methods.txt"].decode()
     assert "In the log: 1 failed attempt at the entry test, whose right answers chose who rates" in datasheet
     assert "1 of 2 annotators began with 1 training item with feedback." in files["methods.txt"].decode()
+
+
+def test_guidelines_approval_and_groups_are_stated_as_given(sqlite_engine, make_study):
+    agreed = SMALL_RUBRIC.replace("title: Poor", "title: Disagree").replace("title: Good", "title: Agree")
+    rng, sections = (
+        random.Random(3),
+        "guidelines: [{title: Ties, text: Give both the same.}]\ndeviations: The scale had five points\n",
+    )
+    with database.writing(sqlite_engine) as session:
+        study, _, people = make_study(session, items=4, rubric=agreed + sections)
+        ethics = Ethics(approval="Board 7, no. 12", stored_until=date(2031, 1, 2))
+        study.settings = stored(changed(study, ethics=ethics, group_field="topic"))
+        for item in session.scalars(select(Item)):
+            item.meta = {"topic": "even" if item.id % 2 else "odd"}
+        for who in people * 4:
+            submit(session, study, who, some_answers(rng))
+    files = report_of(sqlite_engine, study).files
+    datasheet, methods = files["heds.md"].decode(), files["methods.txt"].decode()
+    assert "`Guidelines in 1 section.`" in datasheet
+    assert "approved the experiment?: `Board 7, no. 12`" in datasheet
+    assert "4.3.8 Form of the response: Agreement with a statement" in datasheet
+    assert "The study was approved: Board 7, no. 12. Data are stored until 2031-01-02." in methods
+    assert "Deviations from the original protocol: The scale had five points." in methods
+    assert "by the field topic of the items file (2 groups of 4 items): errors of" in methods
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ def _eligible(facts: Facts) -> str:
 def _training(facts: Facts) -> str:
     rubric, before, parts = facts.rubric, facts.before_work, []
     if rubric.guidelines:
-        parts.append(f"Guidelines in {len(rubric.guidelines)} sections.")
+        parts.append(f"Guidelines in {counted(len(rubric.guidelines), 'section')}.")
     if rubric.training:
         items = counted(len(rubric.training), "training item")
         parts.append(f"{items}, answered with feedback by {before.who(before.trained)}.")
