@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import combinations
 from xml.etree import ElementTree
 
@@ -11,6 +12,7 @@ from helpers.analyses import NAMES, analysis
 from helpers.frames import crossed, make_frame
 from helpers.present import present
 from helpers.studies import SMALL_RUBRIC
+from matplotlib.figure import Figure
 
 from triptych.reports import figures
 from triptych.reports.figures import PrintedFigure
@@ -92,6 +94,25 @@ def test_a_name_without_letters_in_the_font_is_a_number():
         assert "模型甲" in figure.caption
         assert "模" not in texts
         assert "עברית" in texts
+
+
+@pytest.mark.parametrize(
+    ("ends", "marks"),
+    [
+        ((0.0, 1.0), [0, 0.25, 0.5, 0.75, 1]),
+        ((1.0, 7.0), [2, 4, 6]),
+        ((0.0, 100.0), [0, 25, 50, 75, 100]),
+        ((-1.0, 1.0), [-1, -0.5, 0, 0.5, 1]),
+    ],
+)
+def test_a_scale_without_points_has_marks_between_its_ends(ends, marks):
+    """A scale from 0 to 1 had marks at its ends alone."""
+    result = first_result()
+    result = replace(result, variable=replace(result.variable, kind="number", points=(), ends=ends))
+    axes = Figure().subplots()
+    present(figures.means(result, NAMES)).draw(axes)
+    low, high = axes.get_xlim()
+    assert [round(at, 9) for at in axes.get_xticks() if low <= at <= high] == marks
 
 
 def test_captions_say_n_and_what_intervals_are():

@@ -15,7 +15,6 @@ from itertools import chain
 from xml.sax.saxutils import quoteattr
 
 import matplotlib
-import numpy as np
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
@@ -239,10 +238,8 @@ def _mark_scale(axes: Axes, result: CriterionResult) -> None:
         _mark_shares(axes)
     elif result.points and len(result.points) <= MAX_POINT_TICKS:
         axes.set_xticks(result.points, [as_typed(point) for point in result.points])
-    elif all(end % 4 == 0 for end in result.ends):
-        axes.set_xticks(np.linspace(*result.ends, 5))
     else:
-        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
 
 
 def _mark_shares(axes: Axes) -> None:
