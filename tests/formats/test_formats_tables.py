@@ -162,6 +162,40 @@ def test_the_header_decides_the_delimiter(delimiter: str) -> None:
     assert file.items[0].context_text == "a, b; c, d; e"
 
 
+@pytest.mark.parametrize("blank", [2, 300])
+def test_empty_columns_at_the_end_are_no_columns(blank: int) -> None:
+    """A spreadsheet saves all columns that were ever formatted; 304 were too many to be read."""
+    file = read(f"item_id,context,cand:a,cand:b{',' * blank}\n1,Why?,x,y{',' * blank}\n2,Who?,x,z\n")
+    assert file.ok
+    assert [[candidate.text for candidate in item.candidates] for item in file.items] == [["x", "y"], ["x", "z"]]
+
+
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [
+        ("item_id,response,response,text,text", "repeated: response, text. Name them cand:<system>."),
+        ("item_id,meta:x,meta: x,response", "Two columns are called 'meta: x'."),
+        (",".join(["item_id,response", *(f"c{n}" for n in range(199))]), "has 201 columns; at most 200 can be read."),
+        ('"item_id,response', "Row 1: A quote in this row (it begins in line 1)"),
+    ],
+)
+def test_a_header_that_cannot_be_read_is_named(header: str, words: str) -> None:
+    with pytest.raises(ImportRefused) as refused:
+        read(f"{header}\n1,x,y,z,w\n")
+    assert words in str(refused.value)
+
+
+def test_a_file_of_one_broken_row_says_so() -> None:
+    with pytest.raises(ImportRefused, match=r"^Row 1: .*quot.* No row of the file could be read\."):
+        read('"item_id,response\n')
+
+
+def test_a_role_for_one_column_is_refused_for_two() -> None:
+    roles = (("a", "item"), ("b", "item"), ("c", "response"))
+    with pytest.raises(ImportRefused, match="a, b: only one column can be the item"):
+        read("a,b,c\n1,2,x\n", options=ReadOptions(roles=roles))
+
+
 def test_a_separator_line_of_excel_is_followed() -> None:
     assert read("sep=;\r\nitem_id;context;cand:a\r\n1;c;x\r\n").items[0].context_text == "c"
 

@@ -108,12 +108,13 @@ def as_table(
     if at is None and contents.foreign and filled and _could_be_names(filled[0][1]):
         at = 0
     if at is None:
-        raise ImportRefused(_no_header(filled, contents.example))
+        broken = [str(problem) for problem in findings.finish() if problem.severity == "error"]  # quotes of the header
+        raise ImportRefused(" ".join([*broken[:1], _no_header(filled, contents.example)]))
     number, names = filled[at]
     if at:
         findings.note(f"The header was found in row {number}; the {at} row(s) above it were left out.")
-    if len(names) > MAX_COLUMNS:
-        raise ImportRefused(f"The file has {len(names):,} columns; at most {MAX_COLUMNS} can be read.")
+    if (count := sum(bool(name.strip()) for name in names)) > MAX_COLUMNS:
+        raise ImportRefused(f"The file has {count:,} columns; at most {MAX_COLUMNS} can be read.")
     if at + 1 == len(filled) and not findings.has_errors:
         raise NothingToImport("The file has a header but no rows below it: there is nothing to import.")
     return names, filled[at + 1 :]
