@@ -38,6 +38,7 @@ from triptych.storage import events
 from triptych.storage.database import writing
 from triptych.storage.models import (
     Access,
+    Assignment,
     Event,
     EventDetail,
     Item,
@@ -156,6 +157,22 @@ def test_dialogues_in_every_script_take_as_long_to_read(engine):
             study = lifecycle.create_study(session, plan, SMALL_RUBRIC, drafts, "lead")
             minutes.append(present(minutes_per_item(session, study)))
     assert minutes == [pytest.approx(minutes[0])] * 3
+
+
+def test_ten_annotations_replace_the_estimate_of_minutes(make):
+    """The median, without the time that is not known: one person left their screen open for an hour."""
+    session, study, who = make(items=12)
+    estimate = minutes_per_item(session, study)
+    for seconds in [0, 0, *[60] * 4, 90, *[120] * 3, 3600]:
+        assert minutes_per_item(session, study) == estimate
+        work = assigned(session, study, who)
+        annotations.submit(session, who, submission(work, f"s-{work.id:08}"))
+        session.get_one(Assignment, work.id).active_seconds = seconds
+    assert minutes_per_item(session, study) == estimate
+    work = assigned(session, study, who)
+    annotations.submit(session, who, submission(work, f"s-{work.id:08}"))
+    session.get_one(Assignment, work.id).active_seconds = 150
+    assert minutes_per_item(session, study) == pytest.approx(105 / 60)
 
 
 def test_training_scores_are_shown_after_training_only(make):
