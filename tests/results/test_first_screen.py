@@ -147,6 +147,30 @@ def test_more_systems_are_grouped():
         assert all(any(frozenset((code, other)) in clear for other in above) for code in group)
 
 
+@pytest.mark.parametrize(
+    ("rare", "headline"),
+    [
+        (0, "Criterion 1: No two of the 7 systems differ clearly."),
+        (7, "Criterion 1: No two of the 6 systems that can be compared differ clearly; System 7 was not compared."),
+    ],
+)
+def test_many_systems_that_do_not_differ_are_one_group(rare, headline):
+    rows = crossed(items=30, annotators=8, systems=7, points=7, gap=0).ratings
+    rows = rows[rows["system"].ne(rare) | rows["item"].eq("item-0")].reset_index(drop=True)
+    verdict = first_verdict(StudyAnalysis(make_frame(likert_rubric(), rows), Counted(), NAMES))
+    assert (verdict.headline, verdict.groups) == (headline, ())
+
+
+def test_without_tests_of_the_primary_criterion_all_are_exploratory():
+    """Other declared criteria may compare systems; "no declared criterion" did was said all the same."""
+    declaration = {"criteria": ("overall", "c1"), "primary_criterion": "overall"}
+    part = analysis(declared(crossed(items=30, annotators=8, criteria=2), **declaration))
+    assert part.family == (
+        "None of the tests declared before launch compares systems. 6 tests are exploratory and adjusted separately: "
+        "3 pairs of systems × 2 criteria (Criterion 1, Criterion 2)."
+    )
+
+
 def test_a_system_without_a_test_is_in_no_group():
     """One that was rated on a single item, and badly there, stood among the best."""
     rows = crossed(items=30, annotators=8, systems=7, points=7, gap=0).ratings

@@ -56,7 +56,7 @@ def _family_of(contrasts: Sequence[Contrast], titles: dict[str, str], declared: 
     others = f"{len(rest)} {'test is' if len(rest) == 1 else 'tests are'} exploratory and adjusted separately"
     others += f": {_counted(rest)} ({_named(rest, titles)})." if rest else ""
     if not main:
-        return f"No declared criterion compares systems. {others}"
+        return f"None of the tests declared before launch compares systems. {others}"
     words = f"p is adjusted by Holm over the tests declared before launch: {_counted(main)} ({_named(main, titles)})."
     return f"{words} {others}" if rest else words
 
