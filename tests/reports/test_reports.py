@@ -102,6 +102,8 @@ def run_alone(folder):
         ("ratings.csv", r",3\.0,", ",1.0,", "its files give"),
         ("results.csv", r"(,alpha low,[^,]+,number,)[^\r]+", r"\g<1>0.99", "the report says 0.99"),
         ("results.csv", r"[^\r\n]+,mean,[^\r]+\r\n", "", "is not in the report"),
+        ("results.csv", r"[0-9a-f]{64},study,", "0" * 64 + ",study,", "') belongs to another snapshot.\n"),
+        ("snapshot.json", r"\n", "\n\n", "snapshot.json is not the file of this snapshot.\n"),
     ],
 )
 def test_the_script_run_alone_finds_a_planted_difference(report, tmp_path, name, pattern, planted, sentence):
