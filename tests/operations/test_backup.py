@@ -508,7 +508,7 @@ def test_a_backup_without_a_free_connection_fails_in_words(postgres_engine, monk
     """Where all were in use, a schedule's failure was on no page."""
     monkeypatch.setattr(postgres_engine.pool, "_timeout", 0.1)
     monkeypatch.setattr(postgres_engine.pool, "_max_overflow", 0)
-    with ExitStack() as held, pytest.raises(BackupFailed, match="No backup was made: QueuePool limit"):
+    with ExitStack() as held, pytest.raises(BackupFailed, match="No backup was made: .*does not respond"):
         for _ in range(POSTGRES_POOL):
             held.enter_context(postgres_engine.connect())
         backup.make(postgres_engine)

@@ -320,8 +320,15 @@ def test_a_backup_of_an_unknown_database_is_listed_and_kept(daily):
     assert [made.database for made in backup.listed()] == ["triptych.db", "triptych.db", ""]
 
 
-def test_a_backup_names_its_database_without_secrets(monkeypatch):
-    address = "postgresql://u:secret@db.example:5433/study?sslpassword=secret"
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [
+        ("postgresql://u:secret@db.example:5433/study?sslpassword=secret", "db.example/5433/study"),
+        ("postgresql://u@db.example/study", "db.example/5432/study"),
+        ("sqlite:////elsewhere/study.db", "/elsewhere/study.db"),
+    ],
+)
+def test_a_backup_names_its_database_without_secrets(monkeypatch, address, name):
     monkeypatch.setenv(settings.DATABASE, address)
 
-    assert backup.of_database() == "db.example/5433/study"
+    assert backup.of_database() == name

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from stat import S_ISREG
 
-from sqlalchemy import Engine, inspect, make_url, select, text
+from sqlalchemy import URL, Engine, inspect, make_url, select, text
 from sqlalchemy.exc import DatabaseError, SQLAlchemyError
 from sqlmodel import Session
 
@@ -34,7 +34,7 @@ from triptych.storage import database, events, foreign_parts, host, private, sch
 from triptych.storage.events import EventKind
 from triptych.storage.models import Role, Study
 from triptych.storage.sqlite_files import COMPANIONS, JOURNAL, LOG, DamagedFile, companion
-from triptych.storage.unavailable import DatabaseUnavailable
+from triptych.storage.unavailable import DatabaseUnavailable, explained
 from triptych.study.persons import Certainty, Who
 
 OURS = {"study", "event"}  # tables of every version; a file of another program may have one of them
@@ -48,6 +48,7 @@ ON_POSTGRES = (
     "-T template0 -O triptych_owner restored && pg_restore --exit-on-error -d restored FILE. docs/deploying.md "
     "explains how to check it and replace the old one."
 )
+BEFORE_RESTORE = "before-restore"  # prefix of the name of a backup of what a restore replaces
 MIN_ROOM = 16 * 2**20  # bytes; SQLite's write-ahead log alone grows to 4 MB
 PG_PASSWORD = "PGPASSWORD"  # noqa: S105 (a name)
 
@@ -122,26 +123,31 @@ def make(engine: Engine, name: str = "triptych") -> Backup:
     kind = engine.dialect.name
     at = clock.now()
     target = folder() / f"{name}-{at:%Y%m%d-%H%M%S-%f}.{ENDINGS[kind]}"
+    of = of_database(engine.url)
     try:
         with _explained("No backup was made"), working.folder(target.parent) as private_folder:
+            if name != BEFORE_RESTORE:
+                _refuse_little_room(engine, target.parent)
             part = private_folder / target.name
             heads = _dump(engine, part) if kind == "postgresql" else _copy(engine, part)
-            _refuse_little_room(engine, part)
             _secure(part)
-            backup_facts.write(target, BackupFacts(at, file_hash(part), heads, of_database()))
+            backup_facts.write(target, BackupFacts(at, file_hash(part), heads, of))
             part.rename(target)  # a file with a backup's name is complete
     finally:
         if not target.exists():
             path_beside(target).unlink(missing_ok=True)
-    return Backup(target, at, target.stat().st_size, heads, of_database())
+    return Backup(target, at, target.stat().st_size, heads, of)
 
 
-def of_database() -> str:
-    """What backups of this database say they are of: an SQLite file, as seen from the folder of data, or no secrets."""
-    url = make_url(settings.database_url())
+def of_database(address: URL | None = None) -> str:
+    """Name of a database in the facts of its backups, without secrets: the place of an SQLite file in the data folder,
+    or its path; else host, port and name. By default, of the database that is configured."""
+    url = address or make_url(settings.database_url())
     if url.get_backend_name() == "sqlite":
-        return os.path.relpath(database.sqlite_path(settings.database_url()), settings.local_folder().resolve())
-    server = [url.host or url.query.get("host", ""), url.port or url.query.get("port", ""), url.database or ""]
+        path = database.sqlite_path(url.render_as_string(hide_password=False))
+        home = settings.local_folder().resolve()
+        return (path.relative_to(home) if path.is_relative_to(home) else path).as_posix()
+    server = [url.host or url.query.get("host", ""), str(url.port or url.query.get("port", 5432)), url.database or ""]
     return "/".join(map(str, server))
 
 
@@ -152,7 +158,8 @@ def listed() -> list[Backup]:
     """
     files = (path for ending in ENDINGS.values() for path in folder().glob(f"*.{ending}"))
     backups = [backup for path in files if path.name.isprintable() and (backup := _read(path))]
-    backups = [backup for backup in backups if backup.database in ("", of_database())]
+    own = of_database()
+    backups = [backup for backup in backups if backup.database in ("", own)]
     now = clock.now()
     return sorted(backups, key=lambda backup: (backup.at <= now, backup.at), reverse=True)
 
@@ -230,7 +237,7 @@ def restore(engine: Engine, source: Path, actor: str, *, alone: bool = False) ->
 def _explained(outcome: str) -> Iterator[None]:
     try:
         yield
-    except (sqlite3.Error, SQLAlchemyError, OSError, UnsafeDatabase, DatabaseUnavailable) as error:
+    except (sqlite3.Error, DatabaseError, OSError, UnsafeDatabase, DatabaseUnavailable) as error:
         reason = getattr(error, "strerror", None) or doctor.driver_words(error)
         raise BackupFailed(f"{outcome}: {reason.rstrip('.')}.") from error
 
@@ -280,28 +287,35 @@ def _dump(engine: Engine, part: Path) -> tuple[Head, ...]:
         service.touch(0o600)
         service.write_text(f"[backup]\nsslpassword={passphrase}\n")
         environment["PGSERVICEFILE"], address["service"] = str(service), "backup"
-    with engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
+    with explained():
+        connection = engine.connect()
+    with connection.execution_options(isolation_level="REPEATABLE READ"):
         snapshot = connection.execute(text("SELECT pg_export_snapshot()")).scalar()
         command = [program, "--format=custom", "--no-password", f"--file={part}", f"--snapshot={snapshot}"]
         # in the app's encoding, since that of a role or of the environment may lack letters
         command += ["--encoding=UTF8", f"--dbname={make_conninfo(**address)}"]
         ran = subprocess.run(command, env=environment, capture_output=True)  # noqa: S603 (no shell)
         if ran.returncode != 0:
-            said = ran.stderr.decode(errors="replace")  # the server's words may be in Latin-1
-            raise BackupFailed(f"No backup was made. pg_dump says: {said.strip().partition(chr(10))[0]}")
+            complaint = ran.stderr.decode(errors="replace")  # the server's words may be in Latin-1
+            raise BackupFailed(f"No backup was made. pg_dump says: {complaint.strip().partition(chr(10))[0]}")
         with Session(connection) as session:
             return heads_of(session)
 
 
-def _refuse_little_room(engine: Engine, part: Path) -> None:
-    """Raises BackupFailed for a backup after which the database's disk would hardly take what annotators store."""
-    is_sqlite = engine.dialect.name == "sqlite"
-    place = database.sqlite_path(str(engine.url)).parent if is_sqlite else settings.local_folder()
-    needed = max(part.stat().st_size, MIN_ROOM)
-    if place.stat().st_dev == part.stat().st_dev and shutil.disk_usage(place).free < needed:
+def _refuse_little_room(engine: Engine, backups: Path) -> None:
+    """Raises BackupFailed before a backup that would hardly leave room for what annotators store.
+
+    The disk of PostgreSQL is unknown: there, the disk of the backups must have some room.
+    """
+    size, place = 0, backups
+    if engine.dialect.name == "sqlite":
+        place = database.sqlite_path(str(engine.url))
+        size = place.stat().st_size
+    needed = size + max(size, MIN_ROOM)
+    if place.stat().st_dev == backups.stat().st_dev and shutil.disk_usage(backups).free < needed:
         raise BackupFailed(
-            f"No backup was made: less than {needed // 2**20} MB would be left on the disk of the database. Make room, "
-            f"for example by moving backups to another computer."
+            f"No backup was made: it would leave too little room on its disk, where {needed // 2**20} MB must be free. "
+            f"Make room, for example by moving backups to another computer."
         )
 
 
@@ -409,7 +423,7 @@ def _state_before(engine: Engine, alone: bool) -> _Before:
         version = schema.stored_version(engine)
         if version is None:
             raise DamagedFile(f"{path} has lost the version of its tables.")
-        saved = make(engine, "before-restore")
+        saved = make(engine, BEFORE_RESTORE)
     except (BackupFailed, DatabaseError, DamagedFile) as error:
         # a full disk prevents the backup, but is no reason to replace the database without one
         if not alone or (_is_whole(path) and DamagedFile not in (type(error), type(error.__cause__))):
