@@ -185,6 +185,11 @@ def test_a_header_that_cannot_be_read_is_named(header: str, words: str) -> None:
     assert words in str(refused.value)
 
 
+def test_a_broken_row_below_the_first_is_not_its_fault() -> None:
+    with pytest.raises(ImportRefused, match="^Row 1 looks like data"):
+        read('1,x\n2,y\n"3,z\n')
+
+
 def test_a_file_of_one_broken_row_says_so() -> None:
     with pytest.raises(ImportRefused, match=r"^Row 1: .*quot.* No row of the file could be read\."):
         read('"item_id,response\n')

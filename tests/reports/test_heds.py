@@ -274,10 +274,8 @@ def test_training_and_entry_test_are_those_that_took_place(sqlite_engine, withdr
 
 def test_guidelines_approval_and_groups_are_stated_as_given(sqlite_engine, make_study):
     agreed = SMALL_RUBRIC.replace("title: Poor", "title: Disagree").replace("title: Good", "title: Agree")
-    rng, sections = (
-        random.Random(3),
-        "guidelines: [{title: Ties, text: Give both the same.}]\ndeviations: The scale had five points\n",
-    )
+    rng = random.Random(3)
+    sections = "guidelines: [{title: Ties, text: Give both the same.}]\ndeviations: The scale had five points\n"
     with database.writing(sqlite_engine) as session:
         study, _, people = make_study(session, items=4, rubric=agreed + sections)
         ethics = Ethics(approval="Board 7, no. 12", stored_until=date(2031, 1, 2))

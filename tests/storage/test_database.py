@@ -95,7 +95,9 @@ def test_locks_of_a_lost_computer_end_within_a_minute(postgres_engine):
             int(connection.scalar(text(f"SELECT setting FROM pg_settings WHERE name = 'tcp_keepalives_{name}'")))
             for name in ("idle", "interval", "count")
         )
+        unanswered = int(connection.scalar(text("SELECT setting FROM pg_settings WHERE name = 'tcp_user_timeout'")))
     assert 0 < idle + interval * count <= 60
+    assert 0 < unanswered <= 60_000
 
 
 def test_a_write_that_raises_changes_nothing(engine):

@@ -108,7 +108,8 @@ def as_table(
     if at is None and contents.foreign and filled and _could_be_names(filled[0][1]):
         at = 0
     if at is None:
-        broken = [str(problem) for problem in findings.finish() if problem.severity == "error"]  # quotes of the header
+        first = filled[0][0] if filled else None
+        broken = [str(each) for each in findings.finish() if each.severity == "error" and _is_above(each.row, first)]
         raise ImportRefused(" ".join([*broken[:1], _no_header(filled, contents.example)]))
     number, names = filled[at]
     if at:
@@ -118,6 +119,11 @@ def as_table(
     if at + 1 == len(filled) and not findings.has_errors:
         raise NothingToImport("The file has a header but no rows below it: there is nothing to import.")
     return names, filled[at + 1 :]
+
+
+def _is_above(row: int | None, first: int | None) -> bool:
+    """Whether a row that could not be read may be the header: it is above the first one that could."""
+    return first is None or (row is not None and row < first)
 
 
 def _could_be_names(cells: Sequence[str]) -> bool:

@@ -147,8 +147,8 @@ def of_database(address: URL | None = None) -> str:
         path = database.sqlite_path(url.render_as_string(hide_password=False))
         home = settings.local_folder().resolve()
         return (path.relative_to(home) if path.is_relative_to(home) else path).as_posix()
-    server = [url.host or url.query.get("host", ""), str(url.port or url.query.get("port", 5432)), url.database or ""]
-    return "/".join(map(str, server))
+    host_name, port = url.host or url.query.get("host", ""), url.port or url.query.get("port", 5432)
+    return f"{host_name}/{port}/{url.database or ''}"
 
 
 def listed() -> list[Backup]:
@@ -315,7 +315,7 @@ def _refuse_little_room(engine: Engine, backups: Path) -> None:
     if place.stat().st_dev == backups.stat().st_dev and shutil.disk_usage(backups).free < needed:
         raise BackupFailed(
             f"No backup was made: it would leave too little room on its disk, where {needed // 2**20} MB must be free. "
-            f"Make room, for example by moving backups to another computer."
+            "Make room, for example by moving backups to another computer."
         )
 
 

@@ -221,7 +221,7 @@ def record(
     """Records one event; it gets its place in the study's chain just before the caller's transaction commits.
 
     rows: table name → rows that the command writes, packed. The rows of kinds in CARRIED are read at the commit; `rows`
-    then adds more. at: now, if not given.
+    then adds more, of tables that `operations/fold.py` knows for this kind. at: now, if not given.
     """
     row = {
         "study_id": study_id,
