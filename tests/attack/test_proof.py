@@ -495,6 +495,33 @@ def test_no_other_event_states_an_edited_row(attacked, kind, about, edit):
     assert any(line.startswith(f"annotation {number} ") and " the log" in line for line in lines), lines
 
 
+OF_FIRST = "state = 'submitted' AND person_id IN (SELECT id FROM person WHERE pseudonym = 'P-first')"
+
+
+@pytest.mark.parametrize(
+    ("kind", "subject", "edit"),
+    [
+        (EventKind.datasheet_answered, "", "study SET unblinded_at = '2026-01-01 00:00:00.000000'"),
+        (EventKind.consented, "P-third", "membership SET excluded_at = NULL"),
+        (EventKind.workbook_made, "P-first", f"assignment SET active_seconds = 1 WHERE {OF_FIRST}"),
+        (EventKind.annotator_excluded, "P-first", f"assignment SET state = 'ignored' WHERE {OF_FIRST}"),
+    ],
+)
+def test_no_event_states_what_its_kind_never_changes(attacked, kind, subject, edit):
+    """As above, by events that do carry the whole row; one before it leaves the row out."""
+    study = attacked.scalars(select(Study)).one()
+    assert changed(attacked, f"UPDATE {edit}")
+    changed(attacked, "UPDATE membership SET study_id = -study_id")
+    events.record(attacked, study.id, EventKind.instructions_read, "P-third", subject="P-third")
+    events.write_pending(attacked)
+    changed(attacked, "UPDATE membership SET study_id = -study_id")
+    attacked.expire_all()
+    events.record(attacked, study.id, kind, "L-1", subject=subject)
+
+    column = edit.split()[2]
+    assert [line for line in reported(attacked) if f": {column} is not what the log says" in line]
+
+
 def test_imported_ratings_do_not_unfreeze_the_design(attacked):
     """An event as the first version wrote it, after which nobody knew the hash of the design."""
     study = attacked.scalars(select(Study)).one()

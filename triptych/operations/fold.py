@@ -18,7 +18,7 @@ from triptych.operations.folded import FoldedAnswer, FoldedStudy, FoldedWork, hi
 from triptych.rubric.answers import count_words
 from triptych.storage.arrivals import HERE, FormerNumbers, numbers_in
 from triptych.storage.events import CARRIED, DEPARTURES, HANDED_IN, EventKind, Logged
-from triptych.storage.models import Assignment, JsonObject, Purpose
+from triptych.storage.models import UNFINISHED, Assignment, JsonObject, Purpose, Rating
 from triptych.storage.rows import DESIGN, TABLES, WORK, Row, as_carried, shortened, unpacked
 from triptych.study.saved_setting import OF_ONE_SETTING
 
@@ -45,6 +45,14 @@ OWN: dict[str, set[str]] = {
     **dict.fromkeys((*HANDED_IN, EventKind.check_answered_again), {"assignment", "submission"}),
     **dict.fromkeys((EventKind.reserved, EventKind.imported), {"assignment", "slot"}),
 }
+# table → columns that few kinds of events change, and these kinds: other events carry such a row for its other columns
+SEALED = {
+    "membership": (
+        ("excluded_at", "excluded_reason"),
+        {EventKind.annotator_excluded, EventKind.annotator_reinstated, *DEPARTURES, *BASELINES},
+    ),
+    "study": (("unblinded_at",), {EventKind.unblinded, *BASELINES}),
+}
 OF_FINAL_VALUES = (
     EventKind.final_value_asked_for,
     EventKind.final_value_changed,
@@ -52,6 +60,12 @@ OF_FINAL_VALUES = (
     EventKind.final_value_taken_back,
 )
 _ASSIGNMENT = Assignment.__table__
+CONTENT = ("active_seconds", "arrangement", "note", "reason", "submitted_at")  # of an annotation
+# kinds that carry annotations without their ratings: they change no content, and states of unfinished ones only
+OF_STATES = {
+    EventKind.check_answered_again,
+    *(kind for kind, tables in CARRIED.items() if _ASSIGNMENT in tables and Rating.__table__ not in tables),
+}
 _WORK_NAMES = {table.name for table in WORK}
 Rows = Mapping[str, Sequence[Row]]  # by table
 
@@ -75,6 +89,7 @@ class _Fold:
         self.tells_all = False  # an event with rows was replayed, so a current version writes the log
         self.is_complete = False  # the log had all rows before, so that a baseline adds none
         self.named: set[str] = set()  # tables of which an event had rows
+        self.sealed: dict[str, dict[int, Row]] = defaultdict(dict)  # table → number → what is known of SEALED columns
 
     def play(self, event: Logged) -> None:
         rows = self._stated(event)
@@ -96,7 +111,7 @@ class _Fold:
         if event.kind in CARRIED and rows:
             self._restate(event, CARRIED[EventKind(event.kind)], rows)
         elif rows:
-            self._add_work(rows)
+            self._add_work(event, rows)
         if event.kind in DEPARTURES:
             self._let_go(event)
         self.is_complete |= bool(rows) and event.kind not in BASELINES
@@ -177,7 +192,7 @@ class _Fold:
         before = {number: self.study.works.get(number, FoldedWork()) for number in works}
         for number in works:
             self.study.works[number] = _forgetful(before[number], names, event)
-        self._add_work(rows)
+        self._add_work(event, rows)
         for number in works:
             self.study.works[number].number = event.number
             if event.kind in BASELINES and rows:
@@ -205,10 +220,22 @@ class _Fold:
         for name in names:
             left = {number: self.study.tables[name].pop(number) for number in leaving[name]}
             stated = {row["id"]: row for row in rows.get(name, ())}
+            if name in SEALED:
+                self._seal(event, name, left, stated)
             self.study.tables[name] |= stated
             if event.kind in BASELINES and rows:
                 self.study.replaced += [(name, row, stated.get(number)) for number, row in left.items()]
                 self._note_added(name, [row for number, row in stated.items() if number not in left])
+
+    def _seal(self, event: Logged, name: str, left: Mapping[int, Row], stated: dict[int, Row]) -> None:
+        """Give the stated rows what is known of columns that events of this kind do not change."""
+        columns, kinds = SEALED[name]
+        if event.kind in kinds:
+            for number in {*left, *stated} or {*self.sealed[name]}:  # without its values nobody knows whose it is
+                self.sealed[name].pop(number, None)
+        for number, row in stated.items():
+            now = {column: row[column] for column in columns if column in row}
+            stated[number] = row | self.sealed[name].setdefault(number, now)
 
     def _note_added(self, name: str, added: Iterable[Row]) -> None:
         """Rows that only a baseline has are a fault if the log before it had all rows of the table."""
@@ -231,12 +258,13 @@ class _Fold:
         owner = self.study.tables[parent].get(row[column])
         return None if owner is None else self._pseudonym(parent, owner)
 
-    def _add_work(self, rows: Rows) -> None:
+    def _add_work(self, event: Logged, rows: Rows) -> None:
         """Add rows of assignments and their parts to what is known."""
         works = self.study.works
         for row in rows.get("assignment", ()):
             work = works.setdefault(row["id"], FoldedWork())
-            work.row |= row | {name: work.row[name] for name in OF_ONE_ITEM if name in work.row}
+            firm = *OF_ONE_ITEM, *_unchanged(event, work)
+            work.row |= row | {name: work.row[name] for name in firm if name in work.row}
             if "person_id" in row:
                 self.of_person[row["person_id"]].add(row["id"])
         for row in rows.get("slot", ()):
@@ -320,6 +348,14 @@ def _present(table: str, row: Row, origin: FormerNumbers) -> Row:
     return {**row, **numbers, **dict(zip(named, people, strict=True))}
 
 
+def _unchanged(event: Logged, work: FoldedWork) -> tuple[str, ...]:
+    """Columns of an annotation that the event carries but does not change."""
+    if event.kind not in OF_STATES:
+        return ()
+    may_end = work.row.get("state") in UNFINISHED or event.kind == EventKind.annotator_reinstated  # or make surplus
+    return CONTENT if may_end else (*CONTENT, "state")
+
+
 def _snapshot(work: FoldedWork) -> FoldedWork:
     """A copy that later events do not change."""
     slots = {place: dict(slot) for place, slot in work.slots.items()}
@@ -329,7 +365,7 @@ def _snapshot(work: FoldedWork) -> FoldedWork:
 
 def _forgetful(work: FoldedWork, names: set[str], event: Logged) -> FoldedWork:
     """The work without the values that the event sets or whose logged values were deleted."""
-    kept = [name for name in FIRM if event.assignment_id is None or name != "person_id"]
+    kept = [name for name in (*FIRM, *_unchanged(event, work)) if event.assignment_id is None or name != "person_id"]
     after = FoldedWork(work.row, work.slots, work.submissions, work.answers, work.highlights)
     if "assignment" in names:
         after.row = {name: work.row[name] for name in kept if name in work.row}
