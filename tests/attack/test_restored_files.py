@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from helpers.studies import ROOT
 from sqlalchemy import Engine, select
 
 from components.shell import backups
@@ -85,6 +89,24 @@ def test_a_database_that_lost_its_version_is_kept(sqlite_engine, study):
         assert file.execute("SELECT count(*) FROM of_this_file").fetchone() == (0,)
     with backup.opened(stored) as replaced:
         assert titles(replaced) == [study.title]
+
+
+def test_a_database_that_cannot_be_read_is_not_replaced(sqlite_engine, study):
+    """It was taken for a damaged one, and looks and an unblinding that it held were forgotten."""
+    earlier, path = backup.make(sqlite_engine).path, database.sqlite_path(str(sqlite_engine.url))
+    before = path.read_bytes()
+    path.chmod(0)
+    powerless = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+    if powerless and not shutil.which(powerless[0]):
+        pytest.skip("the administrator reads every file")
+
+    command = [*powerless, sys.executable, "-m", "triptych", "data", "restore", str(earlier)]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert (ended.returncode, path.stat().st_mode & 0o777) == (2, 0)
+    assert f"Nothing was restored: {path} cannot be read and written" in ended.stderr
+    path.chmod(0o600)
+    assert path.read_bytes() == before
 
 
 def test_a_log_of_writes_beside_a_backup_is_not_restored(sqlite_engine, study):

@@ -415,6 +415,8 @@ def _state_before(engine: Engine, alone: bool) -> _Before:
     It stays in its place until the new one is there: after a kill, the next restore reads the same facts of it.
     """
     path = database.sqlite_path(str(engine.url))
+    if path.exists() and not os.access(path, os.R_OK | os.W_OK):  # what is in it is not known to be damaged
+        raise UnsafeDatabase(f"{path} cannot be read and written. {host.ADVICE}")
     try:
         if not path.exists() or not (names := _tables_and_views(engine)):
             return _Before()
