@@ -226,3 +226,17 @@ def test_an_unusable_data_folder_is_named_with_the_reason(tmp_path, broken, reas
     assert str(home) in server.output()
     assert reason in server.output()
     assert "Traceback" not in server.output()
+
+
+def test_no_folder_of_backups_keeps_the_app_from_starting(tmp_path, forked):
+    """Such as a link to a disk that is read-only now; the start and the doctor ended in an error."""
+    (tmp_path / "home").mkdir(0o700)
+    (tmp_path / "home" / "backups").touch(0o600)
+    server = start_server(tmp_path, {"TRIPTYCH_HOME": str(tmp_path / "home")}, start=forked)
+    try:
+        wait_until(lambda: is_healthy(server.url), server, "answer")
+    finally:
+        server.kill()
+
+    examined = command(tmp_path / "home", "server", "doctor")
+    assert f"PROBLEM permissions: {tmp_path / 'home' / 'backups'} is no folder that this user" in examined.stdout

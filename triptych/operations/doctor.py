@@ -155,6 +155,9 @@ def permissions(place: Path) -> Iterator[Diagnosis]:
         run = f"Run: chmod {private.right_mode(path):o} {shlex.quote(str(path))}, or start the app"
         yield Diagnosis("permissions", f"{path} is not as private as it should be. {run}", problem=True)
     for folder in private.folders():
+        if not os.access(folder, os.W_OK | os.X_OK):  # that of backups, since the data folder can be written to
+            text = f"{folder} is no folder that this user can write to, so no backup can be made."
+            yield Diagnosis("permissions", text, problem=True)
         mode = stat.S_IMODE(folder.stat().st_mode)
         if mode & private.umask() and folder not in wrong:
             run = f"Run: chmod {mode & ~private.umask():o} {shlex.quote(str(folder))}"

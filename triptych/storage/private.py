@@ -78,7 +78,9 @@ def repair() -> list[Path]:
 
 
 def is_held(folder: Path) -> bool:
-    """Whether the operating system and the disk of a folder support permissions."""
+    """Whether the operating system and the disk of a folder support permissions; False if it cannot be written to."""
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return False
     with tempfile.NamedTemporaryFile(dir=folder) as file:
         return not stat.S_IMODE(Path(file.name).stat().st_mode) & 0o077
 
