@@ -28,7 +28,8 @@ EXIT_CODES = {
     REFUSED: "Refused, with the reason on standard error: wrong arguments, an unreadable file, a rule of the study, a "
     "database that does not respond. Nothing was stored. If the connection to PostgreSQL was lost at the very end, "
     "the change may be stored nevertheless: check before you repeat the command.",
-    BROKEN: "A bug in the program; the message names the stored trace.",
+    BROKEN: "A bug in the program; the message names the stored trace. Or `server run` did not start the app, with the "
+    "reason on the terminal.",
     INTERRUPTED: "Ctrl+C.",
 }
 
