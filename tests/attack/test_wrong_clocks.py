@@ -14,6 +14,7 @@ from triptych import clock
 from triptych.exchange.exports import read_finished
 from triptych.formats.writers.model import Selection
 from triptych.people import accounts, logins, passcodes
+from triptych.people.places import people_with_a_place
 from triptych.results.caveats import caveats
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import build_frame
@@ -21,7 +22,7 @@ from triptych.results.looking import log_look
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.storage.database import reading, writing
 from triptych.storage.events import EventKind
-from triptych.storage.models import Event, Study, StudyState
+from triptych.storage.models import Access, Event, Study, StudyState
 from triptych.study import lifecycle
 from triptych.study.system_names import system_names
 
@@ -63,6 +64,15 @@ def test_a_paused_study_takes_no_more_work(sqlite_engine, make_study, ahead):
     ahead()
     with reading(sqlite_engine) as session:
         assert not lifecycle.still_takes_work(session.get_one(Study, study.id))
+
+
+def test_places_of_a_panel_are_free_again(sqlite_engine, make_study, ahead):
+    with writing(sqlite_engine) as session:
+        study, *_ = make_study(session, items=1, annotators=2, access=Access.panel, raters_per_item=1)
+        assert people_with_a_place(session, study) == 2
+    ahead()
+    with reading(sqlite_engine) as session:
+        assert people_with_a_place(session, session.get_one(Study, study.id)) == 0
 
 
 def findings_of(session, study) -> dict[str, str]:

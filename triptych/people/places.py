@@ -57,15 +57,16 @@ def people_with_a_place(session: Session, study: Study) -> int:
 
 
 def _holds_a_place(study: Study) -> ColumnElement[bool]:
-    oldest = clock.now() - timedelta(minutes=settings_of(study).panel.free_after_minutes)
+    now, free_after = clock.now(), timedelta(minutes=settings_of(study).panel.free_after_minutes)
+    oldest, newest = now - free_after, now + free_after  # a later time is from a clock that was ahead
     own = (Assignment.study_id == study.id) & (Assignment.person_id == Membership.person_id)
     # a draft may be empty, and the item goes to others when its time is over
     drafted = (Assignment.draft_seq > 0) & (Assignment.expires_at > oldest)
     answered = exists().where(own, Assignment.submitted_at.is_not(None) | drafted)
     begun = exists().where(TestAnswer.attempt_id == EntryAttempt.id)
-    in_test = EntryAttempt.finished_at.is_not(None) | (EntryAttempt.started_at > oldest) | begun
+    in_test = EntryAttempt.finished_at.is_not(None) | EntryAttempt.started_at.between(oldest, newest) | begun
     tested = exists().where(EntryAttempt.membership_id == Membership.id, in_test)
-    return takes_part(study) & ((Membership.joined_at > oldest) | answered | tested)
+    return takes_part(study) & (Membership.joined_at.between(oldest, newest) | answered | tested)
 
 
 def refuse_if_full(session: Session, study: Study, person_id: int | None) -> None:
