@@ -503,12 +503,14 @@ OF_FIRST = "state = 'submitted' AND person_id IN (SELECT id FROM person WHERE ps
     [
         (EventKind.datasheet_answered, "", "study SET unblinded_at = '2026-01-01 00:00:00.000000'"),
         (EventKind.consented, "P-third", "membership SET excluded_at = NULL"),
+        (EventKind.consented, "P-gone", "membership SET withdrawn_at = NULL"),
+        (EventKind.entry_test_started, "P-first", "entry_attempt SET passed = 1"),
         (EventKind.workbook_made, "P-first", f"assignment SET active_seconds = 1 WHERE {OF_FIRST}"),
         (EventKind.annotator_excluded, "P-first", f"assignment SET state = 'ignored' WHERE {OF_FIRST}"),
     ],
 )
 def test_no_event_states_what_its_kind_never_changes(attacked, kind, subject, edit):
-    """As above, by events that do carry the whole row; one before it leaves the row out."""
+    """As above, by events that do carry the whole row; one before them leaves it out, and one is of another person."""
     study = attacked.scalars(select(Study)).one()
     assert changed(attacked, f"UPDATE {edit}")
     changed(attacked, "UPDATE membership SET study_id = -study_id")
@@ -516,6 +518,7 @@ def test_no_event_states_what_its_kind_never_changes(attacked, kind, subject, ed
     events.write_pending(attacked)
     changed(attacked, "UPDATE membership SET study_id = -study_id")
     attacked.expire_all()
+    events.record(attacked, study.id, EventKind.annotator_excluded, "L-1", subject="P-second")
     events.record(attacked, study.id, kind, "L-1", subject=subject)
 
     column = edit.split()[2]

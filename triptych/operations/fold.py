@@ -47,8 +47,12 @@ OWN: dict[str, set[str]] = {
 }
 # table → columns that few kinds of events change, and these kinds: other events carry such a row for its other columns
 SEALED = {
+    "entry_attempt": (
+        ("finished_at", "passed", "right"),
+        {EventKind.entry_test_failed, EventKind.entry_test_passed, *DEPARTURES, *BASELINES},
+    ),
     "membership": (
-        ("excluded_at", "excluded_reason"),
+        ("excluded_at", "excluded_reason", "withdrawn_at"),
         {EventKind.annotator_excluded, EventKind.annotator_reinstated, *DEPARTURES, *BASELINES},
     ),
     "study": (("unblinded_at",), {EventKind.unblinded, *BASELINES}),
@@ -231,7 +235,7 @@ class _Fold:
         """Give the stated rows what is known of columns that events of this kind do not change."""
         columns, kinds = SEALED[name]
         if event.kind in kinds:
-            for number in {*left, *stated} or {*self.sealed[name]}:  # without its values nobody knows whose it is
+            for number in left.keys() | stated.keys():
                 self.sealed[name].pop(number, None)
         for number, row in stated.items():
             now = {column: row[column] for column in columns if column in row}
@@ -352,8 +356,9 @@ def _unchanged(event: Logged, work: FoldedWork) -> tuple[str, ...]:
     """Columns of an annotation that the event carries but does not change."""
     if event.kind not in OF_STATES:
         return ()
-    may_end = work.row.get("state") in UNFINISHED or event.kind == EventKind.annotator_reinstated  # or make surplus
-    return CONTENT if may_end else (*CONTENT, "state")
+    # reinstating somebody can make others' finished annotations surplus
+    may_change = work.row.get("state") in UNFINISHED or event.kind == EventKind.annotator_reinstated
+    return CONTENT if may_change else (*CONTENT, "state")
 
 
 def _snapshot(work: FoldedWork) -> FoldedWork:
