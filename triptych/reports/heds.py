@@ -192,7 +192,7 @@ def _of_criterion(criterion: Criterion, book: Book) -> Iterator[tuple[str, Answe
     measured = alpha.value is not None
     how = f"Krippendorff's alpha ({scale.level}) and percent agreement, over all evaluators."
     score = f"alpha: {alpha.printed}; percent agreement: {percent.printed}"
-    yield "4.3.11.1", Answer(text=how if measured else f"None: {alpha.printed}")
+    yield "4.3.11.1", Answer(text=how if measured else f"None. {alpha.printed}")
     yield "4.3.11.2", Answer(text=score if measured else "N/A")
     yield from _with_self(criterion, book)
 
@@ -217,7 +217,7 @@ def _effect(book: Book, criterion: str) -> str:
     """How systems were compared on this criterion."""
     if not book.defined("contrasts", "difference", criterion):
         reasons = " ".join(book.reasons("contrasts", "difference", criterion))
-        return f"None: {reasons or 'systems are not compared.'}"
+        return f"None. {reasons or 'Systems are not compared.'}"
     how = "Difference of systems by least squares with effects of items, evaluators and systems"
     return how + comparison_test(book, criterion)
 

@@ -355,7 +355,7 @@ def _agreement(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     for result in analysis.criteria:
         if not book.defined("agreement", "alpha", result.criterion.key):
             why = " ".join(book.reasons("agreement", "alpha", result.criterion.key))
-            yield f"Alpha is not defined for {result.criterion.title}: {_ended(why)}"
+            yield f"No alpha for {result.criterion.title}. {_ended(why)}"
 
 
 def _groups(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
