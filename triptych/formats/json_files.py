@@ -56,6 +56,8 @@ def read_json(data: bytes, contents: Contents, options: ReadOptions, findings: F
         if not _has_lines(text):
             raise ImportRefused(f"Line {error.lineno}, character {error.colno} is not JSON: {error.msg}.") from error
         kind, values = "JSON Lines", _lines(text, findings)
+    if len(values) > MAX_ITEMS:
+        raise ImportRefused(f"The file holds more than {MAX_ITEMS:,} items; split it.")
     records = [record for row, value in values if (record := _record(row, value, findings))]
     if not records and not findings.kinds:
         raise ImportRefused(f"The file holds no items. An item looks like this: {OBJECT_EXAMPLE}")
@@ -108,7 +110,6 @@ def _lines(text: str, findings: Findings) -> list[tuple[int, Json]]:
         except json.JSONDecodeError as error:
             findings.error(f"is not JSON from character {error.colno} on: {error.msg}.", row)
             broken += 1
-        _refuse_number(len(values))
         if broken > MAX_BAD_LINES:
             raise ImportRefused(f"More than {MAX_BAD_LINES:,} lines are not JSON; the last one tried is line {row}.")
     return values
@@ -116,14 +117,10 @@ def _lines(text: str, findings: Findings) -> list[tuple[int, Json]]:
 
 def _whole(value: Json, contents: Contents, findings: Findings) -> tuple[str, list[tuple[int, Json]]]:
     """The items of a file that is one JSON value."""
-    if isinstance(value, list):
-        _refuse_number(len(value))
     _refuse_depth(value)
     if isinstance(value, dict):
         if is_campaign(value):
-            entries = segments(value)
-            _refuse_number(len(entries))
-            return "campaign", entries
+            return "campaign", segments(value)
         is_item = contents.is_header(tuple(value)) and not isinstance(value.get("items"), list)
         if contents.one_object or is_task(value) or is_item:
             return "JSON", [(1, value)]
@@ -131,13 +128,7 @@ def _whole(value: Json, contents: Contents, findings: Findings) -> tuple[str, li
         findings.note(f"The items were found under {path}.")
     if not isinstance(value, list):
         raise ImportRefused(f"The file holds {kind_of(value)}, not a list of items such as [{OBJECT_EXAMPLE}]")
-    _refuse_number(len(value))
     return "JSON list", list(enumerate(value, 1))
-
-
-def _refuse_number(items: int) -> None:
-    if items > MAX_ITEMS:
-        raise ImportRefused(f"The file holds more than {MAX_ITEMS:,} items; split it.")
 
 
 def _only_list(value: JsonObject) -> tuple[str, list[Json]]:
