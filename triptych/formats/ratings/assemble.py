@@ -48,7 +48,6 @@ Row = TypeVar("Row", ImportedRating, ImportedHighlight, ImportedNote)
 About = tuple[str, str | None]  # item, system (None: the context)
 Place = tuple[str, str, str, str, str | None, str]  # kind, annotator, item, repeat, system, criterion
 StoredValue = tuple[float | None, str | None, bool]  # number, option, missing
-MAX_TWICE = 5  # repeated ratings that are listed individually
 POSITION = re.compile(r"#(\d{1,3})")  # a system identified by its place among an item's candidates
 PLURAL = re.compile(r"s\b")
 REPEATED = "{n} rating(s) repeat an earlier one by the same annotator; they count as repeats."
@@ -398,9 +397,6 @@ class _Builder:
         return of
 
     def _report_twice(self, place: Place, work: ItemWork, rating: ImportedRating) -> None:
-        self.twice += 1
-        if self.twice > MAX_TWICE:
-            return
         before, system = self.seen[place], place[-2]
         unit = f"item '{work.item}'" + (f", system '{system}'" if system else "")
         self.error(
@@ -482,8 +478,6 @@ class _Builder:
         items = self._items()
         lacking = [c for item in items for c in item.candidates if c.text is None and not c.turns]
         self.findings.tally(MISSING_TEXTS, len(lacking))
-        if self.duplicates == "error" and self.twice > MAX_TWICE:
-            self.findings.error(f"{self.twice:,} ratings in total repeat an earlier one by the same annotator.")
         self.findings.tally(NO_TIME, sum(work.at is None for work in works))
         if not works and not self.findings.has_errors:
             self.findings.error("There are no ratings left to import.")
