@@ -175,19 +175,16 @@ class _VisibleNames(NamedTuple):
 
 def _items(session: Session, study: Study, shown: _VisibleNames, selection: Selection) -> Iterator[FinishedItem]:
     """Items with their candidates and annotations, read in batches, in the order of import."""
-    query = select(Item.id).where(Item.study_id == study.id, *_selected(study, shown.systems, selection))
+    query = select(Item.id).where(Item.study_id == study.id, *_selected(study, selection))
     ids = session.scalars(query.order_by(Item.id)).all()
     for start in range(0, len(ids), BATCH):
         batch = select(Item).where(Item.id.in_(ids[start : start + BATCH])).order_by(Item.id)
         yield from _complete(session, session.scalars(batch).all(), shown, selection)
 
 
-def _selected(study: Study, names: dict[int, str], selection: Selection) -> Iterator[ColumnElement[bool]]:
+def _selected(study: Study, selection: Selection) -> Iterator[ColumnElement[bool]]:
     if selection.main_only:
         yield Item.purpose == Purpose.main
-    for code in (code for code, name in names.items() if name in selection.systems):
-        of_system = select(Candidate.item_id).join(System, System.id == Candidate.system_id)
-        yield Item.id.in_(of_system.where(System.study_id == study.id, System.blind_code == code))
     if selection.annotator is not None:
         of_person = select(Assignment.item_id).join(Person, Person.id == Assignment.person_id)
         yield Item.id.in_(of_person.where(Assignment.study_id == study.id, *_work(selection)))

@@ -13,7 +13,7 @@ from statistics import fmean
 
 from triptych.formats.model import JsonObject
 from triptych.formats.writers import preferences, task
-from triptych.formats.writers.model import ExportOptions, File, Finished, FinishedItem, Selection
+from triptych.formats.writers.model import MAIN_WORK, ExportOptions, File, Finished, FinishedItem
 from triptych.formats.writers.writing import as_json, json_list_file
 from triptych.rubric.model import Criterion
 
@@ -52,7 +52,7 @@ def _head(finished: Finished, criteria: list[Criterion], first: str, second: str
 
 
 def _examples(finished: Finished, criteria: list[Criterion], first: str, second: str) -> Iterator[JsonObject]:
-    for item in finished.items(Selection(frozenset({first, second}), main_only=True)):
+    for item in finished.items(MAIN_WORK):
         texts = {candidate.system: task.flat(candidate)[0] for candidate in item.candidates}
         by_person, by_criterion = _shares(finished, item, criteria, first, second)
         if not by_person:

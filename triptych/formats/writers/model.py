@@ -110,11 +110,10 @@ class FinishedItem:
 class Selection:
     """Which items to read, with which annotations; empty fields select everything.
 
-    systems: only items with a candidate of each. annotator: only this annotator's annotations, and items with one.
-    main_only: no training items, no repeats, no attention checks.
+    annotator: only this annotator's annotations, and items with one. main_only: no training items, no repeats, no
+    attention checks.
     """
 
-    systems: frozenset[str] = frozenset()
     annotator: str | None = None
     main_only: bool = False
 
