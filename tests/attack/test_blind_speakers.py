@@ -14,9 +14,12 @@ from sqlalchemy import select
 from triptych.archive.make import ArchiveChoice, archive_study
 from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
 from triptych.formats.writers import FORMATS
+from triptych.people.tokens import Scope
 from triptych.results.frame.highlights import highlights_of_item
 from triptych.results.frame.model import Counted
 from triptych.scripting import tables
+from triptych.scripting.asking import Asker
+from triptych.scripting.messages import TablePage
 from triptych.storage.database import writing
 from triptych.storage.events import write_pending
 from triptych.storage.models import Person, Role, StudyState
@@ -67,13 +70,13 @@ def test_speakers_have_titles_in_blind_exports(spoken, key):
 
 
 def test_speakers_have_titles_on_pages_and_in_scripts(spoken):
-    session, study, _ = spoken
+    session, study, lead = spoken
     shown = highlights_of_item(session, study, "talk-1", Counted())
     of_responses = [[passage.speaker for passage in response.passages] for response in shown.candidates]
     assert of_responses == [["user", "Assistant"]] * 2
     assert [passage.speaker for passage in shown.context] == ["Assistant"]
 
-    rows = tables.items(session, study, 0, 9).rows
+    rows = tables.items(session, Asker(lead, frozenset({Scope.read})), TablePage(study=study.slug)).rows
     assert rows[0][1] == "Assistant: Welcome"
     assert all(row[3].startswith("user: Hello\nAssistant: Reply") for row in rows)
 

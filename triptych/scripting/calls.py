@@ -143,28 +143,6 @@ def _study(session: Session, asker: Asker, request: OfStudy) -> StudyFacts:
     return _facts_of(session, study_of(session, asker, request.study))
 
 
-def _items(session: Session, asker: Asker, page: TablePage) -> TableRows:
-    """Items and their candidates, one row per candidate."""
-    return _page_of(tables.items, session, asker, page)
-
-
-def _ratings(session: Session, asker: Asker, page: TablePage) -> TableRows:
-    """Ratings, one row per value; annotations are never split across pages."""
-    return _page_of(tables.ratings, session, asker, page)
-
-
-def _highlights(session: Session, asker: Asker, page: TablePage) -> TableRows:
-    """Highlights, one row each."""
-    return _page_of(tables.highlights, session, asker, page)
-
-
-def _page_of(
-    table: Callable[[Session, Study, int, int], TableRows], session: Session, asker: Asker, page: TablePage
-) -> TableRows:
-    see_one_state(session)
-    return table(session, study_of(session, asker, page.study), page.number, page.limit)
-
-
 def _read_results(session: Session, asker: Asker, request: OfStudy) -> tuple[Results, Collected | None]:
     from triptych.scripting import numbers  # pandas and SciPy, which annotators need not wait for
 
@@ -219,6 +197,7 @@ def _report_file(session: Session, asker: Asker, request: OfReport) -> Zip:
 
 def _dry_run(session: Session, asker: Asker, request: DryRunRequest) -> DryRunNumbers:
     """A dry run with simulated annotators; nothing is stored."""
+    from triptych.reports.numbers import Book
     from triptych.scripting import numbers
     from triptych.simulate.annotators import Recipe
     from triptych.simulate.dry_run import dry_run
@@ -226,7 +205,7 @@ def _dry_run(session: Session, asker: Asker, request: DryRunRequest) -> DryRunNu
     study = study_of(session, asker, request.study)
     recipe = Recipe(items=request.items, annotators=request.annotators, gap=request.gap, seed=request.seed)
     done = dry_run(session, study, recipe)
-    rows = numbers.listed(done.analysis)
+    rows = numbers.with_intervals(Book.of(done.analysis).numbers)
     return DryRunNumbers(sentence=done.sentence, annotations=done.annotations, columns=list(numbers.COLUMNS), rows=rows)
 
 
@@ -378,9 +357,9 @@ CALLS = (
     Call("create_study", "POST", "/studies", WRITE, NewStudy, CreatedStudy, _read_new_study, _create_study, 28 * MB),
     Call("study", "GET", "/studies/{study}", READ, OfStudy, StudyFacts, _study),
     Call("set_state", "POST", "/studies/{study}/state", WRITE, NewState, StudyFacts, _check_launch, _set_state),
-    Call("items", "GET", "/studies/{study}/items", READ, TablePage, TableRows, _items),
-    Call("ratings", "GET", "/studies/{study}/ratings", READ, TablePage, TableRows, _ratings),
-    Call("highlights", "GET", "/studies/{study}/highlights", READ, TablePage, TableRows, _highlights),
+    Call("items", "GET", "/studies/{study}/items", READ, TablePage, TableRows, tables.items),
+    Call("ratings", "GET", "/studies/{study}/ratings", READ, TablePage, TableRows, tables.ratings),
+    Call("highlights", "GET", "/studies/{study}/highlights", READ, TablePage, TableRows, tables.highlights),
     Call("results", "GET", "/studies/{study}/results", READ, OfStudy, Results, _read_results, _results),
     Call("dry_run", "POST", "/studies/{study}/dry-run", READ, DryRunRequest, DryRunNumbers, _dry_run),
     Call("invite", "POST", "/studies/{study}/invitations", WRITE, Guests, PersonalLinks, None, _invite),

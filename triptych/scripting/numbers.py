@@ -13,7 +13,7 @@ from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.pay import meter_of
-from triptych.results.study_analysis import StudyAnalysis, analyse
+from triptych.results.study_analysis import analyse
 from triptych.scripting.messages import Results
 from triptych.stats.analysis.collection import Collected
 from triptych.stats.analysis.statistics import Number
@@ -47,11 +47,6 @@ def read(session: Session, study: Study) -> Results:
         rows = with_intervals(Book.of(analysis, further.numbers).numbers)
     blind = study.unblinded_at is None
     return Results(event_number=frame.number, blind=blind, columns=list(COLUMNS), rows=rows)
-
-
-def listed(analysis: StudyAnalysis) -> list[Row]:
-    """The numbers of an analysis, without the further ones of a report."""
-    return with_intervals(Book.of(analysis).numbers)
 
 
 def with_intervals(numbers: Iterable[Number]) -> list[Row]:
