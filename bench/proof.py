@@ -13,8 +13,9 @@ from sqlmodel import Session
 from bench.figures import Figure, at_most
 from bench.options import Options
 from bench.rated import rated_world
-from triptych.annotate.logged import LoggedAnnotation, LoggedRating
+from triptych.annotate.logged import LoggedAnnotation
 from triptych.operations import verify
+from triptych.rubric.answers import CheckedRating
 from triptych.storage import database, events, rows
 from triptych.storage.answers import ANSWER, select_answers
 from triptych.storage.events import EventKind
@@ -60,10 +61,10 @@ def _log_batch(session: Session, study: Study, batch: list[int], people: dict[in
     slots: dict[int, list[Any]] = defaultdict(list)
     for slot in rows.stored(connection, Slot.__table__, Slot.assignment_id.in_(batch)):
         slots[slot["assignment_id"]].append(slot)
-    ratings: dict[int, list[LoggedRating]] = defaultdict(list)
+    ratings: dict[int, list[CheckedRating]] = defaultdict(list)
     query = select_answers(Rating.assignment_id, *ANSWER).where(Rating.assignment_id.in_(batch))
     for number, *answer in session.execute(query):
-        ratings[number].append(LoggedRating._make([*answer[:5], [], ""]))
+        ratings[number].append(CheckedRating._make([*answer[:5], (), ""]))
     for row in rows.stored(connection, Assignment.__table__, Assignment.id.in_(batch)):
         number, who = row["id"], people[row["person_id"]]
         carried = rows.inserted(Assignment, [row], who) | rows.inserted(Slot, slots[number])

@@ -10,9 +10,9 @@ import pandas as pd
 import streamlit as st
 
 from components.shell.words import NONE
-from triptych.annotate.logged import LoggedHighlight, LoggedRating
+from triptych.annotate.logged import LoggedHighlight
 from triptych.operations.verify import Verdict
-from triptych.rubric.answers import place_in_words
+from triptych.rubric.answers import CheckedRating, place_in_words
 from triptych.rubric.scales import as_typed
 from triptych.stats.numbers import counted
 from triptych.storage.events import UNREADABLE
@@ -121,7 +121,7 @@ def _flat(values: JsonObject) -> dict[str, str]:
 
 def _ratings(rows: list[Any]) -> dict[str, str]:
     cells = {}
-    for rating in (LoggedRating(*row) for row in rows):
+    for rating in (CheckedRating(*row) for row in rows):
         place = f"{rating.criterion}, {place_in_words(rating.position)}"
         chosen = MISSING if rating.missing and rating.option is None else rating.option
         cells[place] = str(chosen) if rating.number is None else as_typed(rating.number)

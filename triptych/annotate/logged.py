@@ -9,21 +9,9 @@ from sqlalchemy import case, select
 from sqlmodel import Session
 
 from triptych.annotate.reservations import Assigned
-from triptych.rubric.answers import CheckedAnswers
+from triptych.rubric.answers import CheckedAnswers, CheckedRating
 from triptych.storage.answers import ANSWER, select_answers
 from triptych.storage.models import Assignment, AssignmentState, Highlight, JsonObject, Rating, Slot, StoredCriterion
-
-
-class LoggedRating(NamedTuple):
-    """One answer; position None is about the item. Logs contain it as a list in this order."""
-
-    position: int | None
-    criterion: str
-    number: float | None
-    option: str | None
-    missing: bool
-    reasons: list[str]
-    text: str
 
 
 class LoggedHighlight(NamedTuple):
@@ -55,7 +43,7 @@ class LoggedAnnotation(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
     state: AssignmentState | None = None
     version: int = 0
-    ratings: tuple[LoggedRating, ...] = ()
+    ratings: tuple[CheckedRating, ...] = ()
     highlights: tuple[LoggedHighlight, ...] = ()
     set_aside: tuple[tuple[int, str], ...] = ()
     note: str | None = None
@@ -70,10 +58,7 @@ class LoggedAnnotation(BaseModel):
         return cls(
             state=assignment.state,
             version=assignment.version - 1,
-            ratings=tuple(
-                LoggedRating(r.position, r.criterion, r.number, r.option, r.missing, list(r.reasons), r.text)
-                for r in checked.ratings
-            ),
+            ratings=checked.ratings,
             highlights=tuple(
                 LoggedHighlight(
                     *(position, span.turn, span.start, span.end, span.label, span.comment.strip()), unit=span.unit
@@ -107,7 +92,7 @@ class LoggedAnnotation(BaseModel):
             state=facts.state,
             version=facts.version - 1,
             ratings=tuple(
-                LoggedRating(position, criterion, number, option, missing, reasons or [], text or "")
+                CheckedRating(position, criterion, number, option, missing, tuple(reasons or ()), text or "")
                 for position, criterion, number, option, missing, reasons, text in run(ordered)
             ),
             highlights=tuple(LoggedHighlight(*row) for row in run(spans.order_by(Highlight.id))),

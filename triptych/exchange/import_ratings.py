@@ -19,7 +19,7 @@ from sqlmodel import Session
 
 from triptych import clock
 from triptych.annotate.answer_rows import rating_row
-from triptych.annotate.logged import LoggedAnnotation, LoggedHighlight, LoggedRating
+from triptych.annotate.logged import LoggedAnnotation, LoggedHighlight
 from triptych.errors import ImportRefused
 from triptych.formats.model import ItemFile
 from triptych.formats.ratings.assemble import Asked, Assembled, ItemWork, ReadRating, own_rubric
@@ -28,7 +28,7 @@ from triptych.formats.ratings.proposal import ProposedCriterion, as_yaml, judge_
 from triptych.formats.ratings.scores import apart, with_scores
 from triptych.formats.ratings_csv import OF_HIGHLIGHT
 from triptych.people import accounts
-from triptych.rubric.answers import count_words
+from triptych.rubric.answers import CheckedRating, count_words
 from triptych.rubric.files import parse_rubric
 from triptych.storage import events
 from triptych.storage.events import EventKind
@@ -372,7 +372,7 @@ def _logged(row: _Row) -> JsonObject:
     ratings, highlights = [], []
     for r in row.work.ratings:
         value = r.criterion, r.number, r.option, r.missing
-        ratings.append(LoggedRating(row.positions[r.system], *value, list(r.reasons), r.explanation))
+        ratings.append(CheckedRating(row.positions[r.system], *value, r.reasons, r.explanation))
     for mark in row.work.highlights:
         words = mark.label, mark.comment, mark.quote if mark.start is None else None, mark.unit
         highlights.append(LoggedHighlight(row.positions[mark.system], mark.turn, mark.start, mark.end, *words))

@@ -13,9 +13,9 @@ from dataclasses import replace
 
 from sqlalchemy import Table
 
-from triptych.annotate.logged import LoggedHighlight, LoggedRating
+from triptych.annotate.logged import LoggedHighlight
 from triptych.operations.folded import FoldedAnswer, FoldedStudy, FoldedWork, hidden_mark
-from triptych.rubric.answers import count_words
+from triptych.rubric.answers import CheckedRating, count_words
 from triptych.storage.arrivals import HERE, FormerNumbers, numbers_in
 from triptych.storage.events import CARRIED, DEPARTURES, HANDED_IN, EventKind, Logged
 from triptych.storage.models import UNFINISHED, Assignment, JsonObject, Purpose, Rating
@@ -173,7 +173,7 @@ class _Fold:
         aside = dict(new.get("set_aside", ()))
         for place, slot in work.slots.items():
             slot["set_aside"] = aside.get(place) and shortened(aside[place])
-        work.answers = [_answered(LoggedRating(*rating)) for rating in new.get("ratings", ())]
+        work.answers = [_answered(CheckedRating(*rating)) for rating in new.get("ratings", ())]
         work.highlights = [hidden_mark(LoggedHighlight(*mark)) for mark in new.get("highlights", ())]
 
     # Rows
@@ -386,7 +386,7 @@ def _forgetful(work: FoldedWork, names: set[str], event: Logged) -> FoldedWork:
     return after
 
 
-def _answered(rating: LoggedRating) -> FoldedAnswer:
+def _answered(rating: CheckedRating) -> FoldedAnswer:
     is_explained = rating.reasons or rating.text
     why = (rating.reasons, rating.text, count_words(rating.text)) if is_explained else (None, None, None)
     # as in the rows of criteria and options, which are searched for these keys

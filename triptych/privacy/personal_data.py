@@ -248,7 +248,7 @@ def _again(
                 "response": _letter(rating.position),
                 "criterion": titles[rating.criterion, None],
                 "value": titles[rating.criterion, rating.option] if rating.option else rating.number,
-                "reasons": rating.reasons,
+                "reasons": list(rating.reasons),
                 "text": rating.text,
             }
             for rating in logged.ratings

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
@@ -74,18 +74,19 @@ class Answers(DraftPart):
     note: Text = ""
 
 
-@dataclass(frozen=True)
-class CheckedRating:
-    """One row to be stored. Position None: about the item. Unless missing, exactly one of number and option is set."""
+class CheckedRating(NamedTuple):
+    """One answer, as it is stored; logs contain it as a list in this order. Position None: about the item.
+
+    Unless missing, exactly one of number and option is set.
+    """
 
     position: int | None
     criterion: str
-    number: float | None = None
-    option: str | None = None
-    missing: bool = False
-    reasons: tuple[str, ...] = ()
-    text: str = ""
-    explained: bool = False
+    number: float | None
+    option: str | None
+    missing: bool
+    reasons: tuple[str, ...]
+    text: str
 
 
 @dataclass(frozen=True)
@@ -208,7 +209,7 @@ def _rows(
     places: Sequence[int | None] = range(candidates) if criterion.about == "candidate" else [None]
     for position in places:
         if position in set_aside:
-            yield CheckedRating(position, criterion.key, missing=True)
+            yield CheckedRating(position, criterion.key, None, None, True, (), "")
             continue
         place = WHOLE_ITEM if position is None else LETTERS[position]
         if criterion.key in answers.ratings.get(place, {}):
@@ -237,9 +238,9 @@ def _best_rows(
         raise InvalidAnnotation(f"{criterion.title}: {absent} is set aside, so it cannot be chosen.")
     for position in range(candidates):
         if position in compared:
-            yield CheckedRating(position, criterion.key, number=float(position in chosen))
+            yield CheckedRating(position, criterion.key, float(position in chosen), None, False, (), "")
         else:
-            yield CheckedRating(position, criterion.key, missing=True)
+            yield CheckedRating(position, criterion.key, None, None, True, (), "")
 
 
 def _row(rubric: Rubric, criterion: Criterion, position: int | None, place: str, answers: Answers) -> CheckedRating:
@@ -259,7 +260,6 @@ def _row(rubric: Rubric, criterion: Criterion, position: int | None, place: str,
         missing=isinstance(scale, Choice) and value in scale.missing,
         reasons=tuple(reasons),
         text=text,
-        explained=ask is not None,
     )
 
 
