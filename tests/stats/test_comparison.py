@@ -127,7 +127,7 @@ def test_signed_rank_agrees_with_scipy_on_item_means_with_ties(items):
     result = signed_rank(pairs(*zip(new.ravel(), base.ravel(), strict=True), annotators=2), "new", "base")
     expected = stats.wilcoxon(changes[changes != 0])
     assert (result.statistic, result.p) == pytest.approx((expected.statistic, expected.pvalue))
-    assert (result.items, result.unchanged) == (np.count_nonzero(changes), np.count_nonzero(changes == 0))
+    assert result.items == np.count_nonzero(changes)
 
 
 @pytest.mark.parametrize("annotators", [3, 6, 7, 9])

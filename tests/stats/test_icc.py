@@ -41,7 +41,7 @@ def test_the_table_of_shrout_and_fleiss_gives_the_printed_values():
     result = reliability(*flat(EXAMPLES[0]["ratings"]))
     for form, (single, mean) in EXAMPLES[0]["published"].items():
         assert (round(getattr(result, form).single, 2), round(getattr(result, form).mean, 2)) == (single, mean)
-    assert (result.units, result.annotators, result.k, result.complete) == (6, 4, 4, True)
+    assert (result.units, result.annotators, result.k) == (6, 4, 4)
 
 
 @pytest.mark.parametrize(("single", "needed"), [(0.5, 4), (0.8, 1), (0.9, 1), (1.0, 1), (0.2, 16), (0.29, 10)])
@@ -67,7 +67,6 @@ def test_incomplete_ratings_have_the_one_way_form_only():
     table = np.array(EXAMPLES[0]["ratings"])
     table[2, 1] = NAN
     result = reliability(*flat(table))
-    assert not result.complete
     assert result.absolute == result.consistency == INCOMPLETE
     # Mean squares by hand: N = 23, n = 4 five times and 3 once; k = (23 - 89 / 23) / 5.
     assert result.k == pytest.approx((23 - 89 / 23) / 5)
@@ -86,7 +85,7 @@ def test_the_one_way_form_recovers_truth_from_half_the_ratings():
 
 def test_rating_a_unit_twice_makes_the_table_incomplete():
     result = reliability([0, 0, 0, 1, 1], ["a", "b", "b", "a", "b"], [1, 2, 1, 3, 4])
-    assert not result.complete
+    assert result.absolute == INCOMPLETE
     assert isinstance(result.one_way, Intraclass)
 
 

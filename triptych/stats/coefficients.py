@@ -32,17 +32,13 @@ class Coefficient:
 
 @dataclass(frozen=True)
 class AgreementTable:
-    """Agreement between annotators.
-
-    units: number of units with two ratings or more; ratings: number of their ratings; alone: units with one rating.
+    """Agreement between annotators. units: number of units with two ratings or more.
 
     coefficients: by key percent, alpha (at the level of the scale), alpha_interval (for an ordinal scale), ac,
     fleiss; in this order.
     """
 
     units: int
-    ratings: int
-    alone: int
     coefficients: tuple[Coefficient, ...]
 
     def __getitem__(self, key: str) -> Coefficient:
@@ -61,7 +57,7 @@ def agreement_table(
     """
     table = UnitCounts.build(units, values, scale, units if items is None else items)
     coefficients = tuple(_coefficient(table, key, *of, level) for key, of in _coefficients_of(table, level).items())
-    return AgreementTable(table.units, table.ratings, int(table.alone.sum()), coefficients)
+    return AgreementTable(table.units, coefficients)
 
 
 def _coefficient(table: UnitCounts, key: str, name: str, statistic: Statistic | Undefined, level: Level) -> Coefficient:

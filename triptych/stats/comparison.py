@@ -116,14 +116,13 @@ class Dominance:
 class SignedRank:
     """Wilcoxon's signed-rank test over items; effect is the matched rank-biserial correlation, -1 to 1.
 
-    items: number of items where the systems differ, which the test uses; unchanged: items without a difference.
+    items: number of items where the systems differ, which the test uses.
     """
 
     statistic: float
     p: float
     effect: float
     items: int
-    unchanged: int
 
 
 def difference(table: SideBySide, system: Hashable, baseline: Hashable) -> Estimate:
@@ -167,7 +166,7 @@ def signed_rank(table: SideBySide, system: Hashable, baseline: Hashable) -> Sign
     few = len(changed) <= _EXACT_ITEMS
     p = _exact(ranks, min(above, below)) if few else float(stats.wilcoxon(changed).pvalue)
     effect = (above - below) / (above + below)
-    return SignedRank(min(above, below), p, effect, len(changed), len(changes) - len(changed))
+    return SignedRank(min(above, below), p, effect, len(changed))
 
 
 def _rounded(values: np.ndarray, ratings: np.ndarray, digits: int) -> np.ndarray:

@@ -103,11 +103,6 @@ class UnitCounts:
         """Units with two or more ratings."""
         return int(self.weights.sum())
 
-    @property
-    def ratings(self) -> int:
-        """Ratings of those units."""
-        return int(self.weights @ self.sizes)
-
     def varied(self) -> UnitCounts:
         """The table itself; raises UndefinedStatistic when all its paired ratings are one value."""
         if np.count_nonzero(self.used) < 2:

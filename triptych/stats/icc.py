@@ -43,13 +43,12 @@ class Reliability:
     """The three forms over `units` units and `annotators` annotators.
 
     k: ratings per unit, as in Intraclass.mean; (N - sum n_i^2 / N) / (units - 1) where units have different numbers.
-    complete: every annotator rated every unit once; otherwise absolute and consistency are Undefined.
+    absolute and consistency are Undefined unless every annotator rated every unit once.
     """
 
     units: int
     annotators: int
     k: float
-    complete: bool
     one_way: Intraclass | Undefined
     absolute: Intraclass | Undefined
     consistency: Intraclass | Undefined
@@ -83,7 +82,7 @@ def reliability(units: Column, annotators: Column, values: Column) -> Reliabilit
         table[unit, rater] = centred
         absolute, consistency = _two_way(table)
     one_way = _one_way(centred, unit, sizes, k)
-    return Reliability(len(items), len(people), k, complete, one_way, absolute, consistency)
+    return Reliability(len(items), len(people), k, one_way, absolute, consistency)
 
 
 def raters_needed(single: float) -> int:
