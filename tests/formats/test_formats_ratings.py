@@ -363,7 +363,7 @@ def test_warnings_about_items_in_a_zip_name_their_file():
     items = "item_id,context,system,text\n1,Why?,m,So.\n1,Why?,M,No.\n"
     (ratings,) = read_files(zipped(**{"ratings.csv": LONG + "1,m,w,c,4\n", "items.csv": items}), "mine.zip")
     assert ratings.items is not None
-    alike = "The systems 'm' and 'M' differ in case only; they are kept as two systems."
+    alike = "row 2: the systems 'M' and 'm' (row 2) differ in case only; both are kept."
     assert messages(ratings) == [f"items.csv: {alike}"]
 
 

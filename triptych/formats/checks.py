@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from triptych.formats.model import MAX_CANDIDATES, MAX_SYSTEMS, Findings, ItemDraft
 from triptych.formats.names import Lookalikes
@@ -26,27 +26,15 @@ def check_items(items: Sequence[ItemDraft], findings: Findings, candidates_expec
 
 
 def _check_ids(items: Sequence[ItemDraft], findings: Findings) -> None:
-    exact: dict[str, ItemDraft] = {}
-    folded: dict[str, ItemDraft] = {}
-    lookalikes = Lookalikes()
+    rows: dict[str, int] = {}
     for item in items:
-        clash = lookalikes.clash(item.external_id, f"row {item.row}")
-        if clash:
-            findings.error(f"the id {clash}", item.row)
-        before = exact.setdefault(item.external_id, item)
-        alike = folded.setdefault(item.external_id.casefold(), item)
-        if before is not item:
+        before = rows.setdefault(item.external_id, item.row)
+        if before != item.row:
             findings.error(
-                f"the id '{item.external_id}' is already used in row {before.row} (ignoring leading and trailing "
-                f"blanks).",
+                f"the id '{item.external_id}' is already used in row {before} (ignoring leading and trailing blanks).",
                 item.row,
             )
-        elif alike is not item:
-            findings.warning(
-                f"the ids '{item.external_id}' and '{alike.external_id}' (row {alike.row}) differ in case "
-                "only; they are kept as two items.",
-                item.row,
-            )
+    _check_spelling("id", rows, findings)
 
 
 def _check_system_names(items: Sequence[ItemDraft], findings: Findings) -> None:
@@ -54,15 +42,21 @@ def _check_system_names(items: Sequence[ItemDraft], findings: Findings) -> None:
     for item in items:
         for candidate in item.candidates:
             rows.setdefault(candidate.system, item.row)
+    _check_spelling("system", rows, findings)
+
+
+def _check_spelling(noun: str, rows: Mapping[str, int], findings: Findings) -> None:
+    """Report names that look the same, or differ in case only; rows: name → its first row."""
     folded: dict[str, str] = {}
     lookalikes = Lookalikes()
     for name, row in rows.items():
         clash = lookalikes.clash(name, f"row {row}")
         if clash:
-            findings.error(f"the system {clash}", row)
+            findings.error(f"the {noun} {clash}", row)
         alike = folded.setdefault(name.casefold(), name)
         if alike != name:
-            findings.warning(f"The systems '{alike}' and '{name}' differ in case only; they are kept as two systems.")
+            where = f"'{name}' and '{alike}' (row {rows[alike]})"
+            findings.warning(f"the {noun}s {where} differ in case only; both are kept.", row)
 
 
 def _check_missing(items: Sequence[ItemDraft], findings: Findings) -> None:
