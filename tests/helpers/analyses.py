@@ -10,6 +10,8 @@ from triptych.results import item_review
 from triptych.results.frame.model import Counted, Frame
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.study_analysis import StudyAnalysis, analyse
+from triptych.stats.comparison import SideBySide
+from triptych.stats.intervals import Estimate, estimate
 from triptych.storage.models import Study
 from triptych.study.system_names import system_names
 
@@ -27,3 +29,9 @@ def look_at(session: Session, study: Study, item: str | None = None, counted: Co
     disagreement = analyse(frame, counted, system_names(session, study)).disagreement
     lines = item_review.lines(session, study, disagreement, counted)
     return lines, item_review.look(session, study, frame, item or lines[0].item, counted)
+
+
+def difference(table: SideBySide, system: str, baseline: str) -> Estimate:
+    """The paired difference of two systems, which least squares give where every annotation holds all systems."""
+    pairs = table.pairs(system, baseline)
+    return estimate(pairs.differences, pairs.groups, pairs.annotators)

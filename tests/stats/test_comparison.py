@@ -7,12 +7,13 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from helpers.analyses import difference
 from helpers.present import attempt, present
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from triptych.stats.comparison import SideBySide, difference, dominance, signed_rank
+from triptych.stats.comparison import SideBySide, dominance, signed_rank
 from triptych.stats.intervals import mean_interval
 from triptych.stats.multiplicity import adjusted
 from triptych.stats.preferences import preferences

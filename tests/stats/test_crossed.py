@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.analyses import difference
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from triptych.stats.comparison import SideBySide, difference
+from triptych.stats.comparison import SideBySide
 from triptych.stats.crossed import NOT_LINKED, NOTHING_LEFT, CrossedEffects
 from triptych.stats.intervals import clustered
 from triptych.stats.undefined import UndefinedStatistic

@@ -125,16 +125,6 @@ class SignedRank:
     items: int
 
 
-def difference(table: SideBySide, system: Hashable, baseline: Hashable) -> Estimate:
-    """Mean of `system` minus `baseline` over the (item, annotator) pairs, in scale points.
-
-    With values 0 and 1 (a positive option or not) it is the difference of the shares among those pairs. Raises
-    UndefinedStatistic when no pair is complete.
-    """
-    pairs = table.pairs(system, baseline)
-    return estimate(pairs.differences, pairs.groups, pairs.annotators)
-
-
 def dominance(table: SideBySide, system: Hashable, baseline: Hashable) -> Dominance:
     """Wins, ties, losses of `system` among its pairs with `baseline`, and the mean sign of the difference.
 
