@@ -184,7 +184,7 @@ def _place(crowd: Crowd, analysis: StudyAnalysis) -> Iterator[RecoveryCheck]:
 
 
 def _gains_most(effect: PositionEffect) -> int:
-    return max(effect.shifts, key=lambda shift: shift.interval.mean).position
+    return max(effect.shifts, key=lambda position: effect.shifts[position].mean)
 
 
 def _careless(crowd: Crowd, analysis: StudyAnalysis) -> Iterator[RecoveryCheck]:

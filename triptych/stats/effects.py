@@ -25,35 +25,19 @@ _FEWEST_IN_ORDER = 5
 
 
 @dataclass(frozen=True)
-class PositionShift:
-    """Shift of ratings at one position from the mean of all positions, in scale points (the interval's mean)."""
-
-    position: int
-    interval: Interval
-
-
-@dataclass(frozen=True)
 class PositionEffect:
-    """Shifts (they sum to 0), ascending by position, and the test that all of them are 0.
+    """Shifts by position and the test that all of them are 0.
 
+    shifts: of ratings there from the mean of all positions, in scale points; ascending by position, they sum to 0.
     statistic: Wald's, referred to F with `freedom` as Hotelling's T squared is. annotations: how many were used.
     """
 
-    shifts: tuple[PositionShift, ...]
+    shifts: dict[int, Interval]
     statistic: float
     freedom: tuple[int, float]
     p: float
     annotations: int
     sentence: str
-
-
-@dataclass(frozen=True)
-class BestShare:
-    """How often the strictly best candidate was at a position; expected: 1 / positions."""
-
-    position: int
-    rate: Rate
-    expected: float
 
 
 @dataclass(frozen=True)
@@ -94,7 +78,7 @@ def position_effect(
     estimates = [estimate(shift + column, item, annotator) for shift, column in zip(shifts, influence.T, strict=True)]
     statistic, freedom, p = _all_zero(coefficients, scores, largest, item, annotator, cells)
     return PositionEffect(
-        tuple(PositionShift(int(at), shift.headline) for at, shift in zip(distinct, estimates, strict=True)),
+        {int(at): shift.headline for at, shift in zip(distinct, estimates, strict=True)},
         statistic,
         freedom,
         p,
@@ -120,8 +104,8 @@ def _least_squares(columns: np.ndarray, response: np.ndarray, largest: float) ->
     return coefficients, np.linalg.solve(squares, (columns * residuals[:, None]).T).T
 
 
-def best_by_position(values: Column, items: Column, annotators: Column, positions: Column) -> tuple[BestShare, ...]:
-    """Share of strict bests at each position, against 1 / positions; columns as in position_effect.
+def best_by_position(values: Column, items: Column, annotators: Column, positions: Column) -> dict[int, Rate]:
+    """How often the strictly best candidate was at each position; columns as in position_effect.
 
     An annotation counts when it has a rating at every position that occurs and one rating above all others. Raises
     UndefinedStatistic when no annotation counts.
@@ -139,10 +123,7 @@ def best_by_position(values: Column, items: Column, annotators: Column, position
     total = int(counts.sum())
     if not total:
         raise UndefinedStatistic("Not defined: no annotator rated one candidate above all others of its item.")
-    return tuple(
-        BestShare(position, rate(count, total), 1 / len(distinct))
-        for position, count in zip(distinct.tolist(), counts.tolist(), strict=True)
-    )
+    return {int(at): rate(int(count), total) for at, count in zip(distinct, counts, strict=True)}
 
 
 def order_effect(

@@ -24,7 +24,7 @@ from ..diagnostics import (
     speeds,
     straight_lining,
 )
-from ..effects import BestShare, OrderEffect, PositionEffect, best_by_position, order_effect, position_effect
+from ..effects import OrderEffect, PositionEffect, best_by_position, order_effect, position_effect
 from ..icc import Reliability, reliability
 from ..leave_one_out import WithoutAnnotator, without_each
 from ..pairs import AnnotatorPair, PairMeans, annotator_pairs, pair_means
@@ -58,7 +58,7 @@ class EffectsOf:
 
     criterion: str
     position: PositionEffect | Undefined
-    best: tuple[BestShare, ...] | Undefined
+    best: dict[int, Rate] | Undefined
     order: OrderEffect | Undefined
     unplaced: int
     share: bool

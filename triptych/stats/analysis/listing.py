@@ -10,12 +10,13 @@ from typing import NamedTuple
 
 from ..descriptive import MajorityShare
 from ..diagnostics import Speed
-from ..effects import BestShare, PositionEffect
+from ..effects import PositionEffect
 from ..intervals import Interval
 from ..judge import AltTest
 from ..preferences import Preferences
 from ..proportional_odds import LogitDifference
 from ..ranking import Ranking
+from ..rates import Rate
 from ..spans import SpanAgreement
 from ..undefined import Undefined
 from . import statistics as tables
@@ -214,14 +215,14 @@ class AtPlace(NamedTuple):
     """Effects of one position on screen; None where no response was shown."""
 
     shift: Interval | Undefined | None
-    best: BestShare | Undefined | None
+    best: Rate | Undefined | None
 
 
 def at_places(effects: EffectsOf) -> dict[int, AtPlace]:
     """By position: its mean shift from all positions, and how often the best response was there."""
     effect, best = effects.position, effects.best
-    shifts = {row.position: row.interval for row in effect.shifts} if isinstance(effect, PositionEffect) else {}
-    shares = {} if isinstance(best, Undefined) else {row.position: row for row in best}
+    shifts = effect.shifts if isinstance(effect, PositionEffect) else {}
+    shares = {} if isinstance(best, Undefined) else best
     return {
         at: AtPlace(
             shifts.get(at, effect if isinstance(effect, Undefined) else None),

@@ -376,7 +376,7 @@ POSITION_EFFECT = (
 ORDER_EFFECT = (Statistic("first to last", CHANGE, "change.mean", "First to last", "change.headline"),)
 AT_PLACE = (
     Statistic("shift", CHANGE, "shift.mean", "Shift", lambda at: at.shift if isinstance(at.shift, Interval) else None),
-    Statistic("best", "share", "best.rate.share", "Best there"),
+    Statistic("best", "share", "best.share", "Best there"),
 )
 LOOK = (
     Statistic("annotations", "count", "annotations", "Annotations"),
