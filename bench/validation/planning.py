@@ -65,7 +65,7 @@ class Planned:
     def predicted(self) -> dict[str, float | Undefined]:
         """The planner's probabilities in percent, from the variances of a large pilot."""
         scatter = _scatter(self.design, self.shift)
-        chance = power(self.plan, self.points(self.shift), scatter).share
+        chance = power(self.plan, self.points(self.shift), scatter)
         equal = power_to_show_equal(self.plan, self.points(MARGIN), scatter)
         return {"clear": 100 * chance, "equal": equal if isinstance(equal, Undefined) else 100 * equal}
 

@@ -202,21 +202,21 @@ def choose_effort(basis: Basis, pay: float | None, currency: str, slug: str) -> 
 
 def outlook(advice: Advice, effort: Effort, basis: Basis, currency: str) -> None:
     """The plan in numbers, and whether more annotators or more items would help more."""
-    plan = advice.plan
+    plan, share = advice.plan, advice.share
     with st.container(horizontal=True):
-        st.metric("Chance to show it", percent(plan.share))
-        st.metric("Annotations", plan.plan.annotations)
+        st.metric("Chance to show it", percent(share))
+        st.metric("Annotations", plan.annotations)
         st.metric("Hours in total", f"{effort.hours:.1f}")
         st.metric("Hours per annotator", f"{effort.hours_each:.1f}")
         st.metric("Cost", f"{effort.cost:,.0f} {currency}")
-    between = chance_between(basis, plan.plan, plan.shift)
+    between = chance_between(basis, plan, advice.shift)
     pilot = ""
     if isinstance(between, Undefined):
         pilot = f" {between.reason}"
     elif between is not None and between.high is not None:
         pilot = f" The pilot leaves open a chance from {percent(between.low)} to {percent(between.high)} (95 %)."
-    say(f"{plan.sentence}{pilot} {advice.sentence}", "success" if plan.share >= GOOD_CHANCE else "info")
-    if plan.plan.group > 1 and not basis.components.group:
+    say(f"{advice.words}{pilot} {advice.sentence}", "success" if share >= GOOD_CHANCE else "info")
+    if plan.group > 1 and not basis.components.group:
         st.caption(GROUP_NOTE)
 
 

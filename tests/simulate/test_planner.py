@@ -166,7 +166,7 @@ def test_the_sentence_says_what_the_map_shows(shape, annotators, items):
     advice, table = advise(plan, 0.6, SOME), chances(plan, 0.6, SOME)
     row, column = table.annotators.index(annotators), table.items.index(items)
     now, wider, longer = (shown(table.shares[at]) for at in ((row, column), (row + 1, column), (row, column + 1)))
-    assert f"would show in {now} of such studies" in advice.plan.sentence
+    assert f"would show in {now} of such studies" in advice.words
     people, more_items = table.annotators[row + 1], table.items[column + 1]
     if advice.sentence.startswith("Neither"):
         words = f"Neither {people - annotators} more annotators nor {more_items - items} more items would change"
@@ -185,7 +185,7 @@ def test_a_pilot_leaves_open_how_many_items_are_needed():
     plan = Plan(60, 2, 8)
     between = planner.chance_between(basis, plan, 0.8)
     assert isinstance(between, planner.Between)
-    assert between.low < power(plan, 0.8, basis.components).share < present(between.high)
+    assert between.low < power(plan, 0.8, basis.components) < present(between.high)
     needed = planner.solve(basis, plan, 0.8)
     assert present(needed.between).low <= present(needed.count) <= present(present(needed.between).high)
     assert planner.chance_between(preset("high", PlannedScale(4)), plan, 0.8) is None

@@ -209,7 +209,7 @@ def chance_between(basis: Basis, plan: Plan, shift: float) -> Between | Undefine
     scatter = _quantiles(basis, plan, shift)
     if not isinstance(scatter, tuple):
         return scatter
-    low, high = (power(plan, shift, components).share for components in scatter)
+    low, high = (power(plan, shift, components) for components in scatter)
     return Between(low, high)
 
 
@@ -224,7 +224,7 @@ def _quantiles(basis: Basis, plan: Plan, shift: float) -> tuple[Components, Comp
     draws = [scatter_of(plan, basis, shift, components) for components in resampled(basis)]
     if not draws:
         return None
-    ranked = sorted(draws, key=lambda components: power(plan, shift, components).share)
+    ranked = sorted(draws, key=lambda components: power(plan, shift, components))
     low, high = (ranked[round(tail * (len(ranked) - 1))] for tail in TAILS)
     return low, high
 
@@ -369,4 +369,4 @@ def chances(plan: Plan, shift: float, components: Components) -> Chances:
 
 def _chance(plan: Plan, shift: float, components: Components) -> float:
     chance = or_undefined(power, plan, shift, components)
-    return float("nan") if isinstance(chance, Undefined) else chance.share
+    return float("nan") if isinstance(chance, Undefined) else chance

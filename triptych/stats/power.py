@@ -92,22 +92,13 @@ def _taking_turns(raters: np.ndarray, annotators: int, random: np.random.Generat
 
 
 @dataclass(frozen=True)
-class Power:
-    """The chance that the better system is clearly above another one."""
+class Advice:
+    """The power of a plan. words: it as a sentence; sentence: whether more annotators or more items help more."""
 
     plan: Plan
     shift: float
     share: float
-    sentence: str
-
-
-@dataclass(frozen=True)
-class Advice:
-    """The plan, the plan with more annotators, and the plan with more items."""
-
-    plan: Power
-    more_annotators: Power
-    more_items: Power
+    words: str
     sentence: str
 
 
@@ -267,7 +258,7 @@ def _pairs(systems: int) -> np.ndarray:
     return np.vstack([from_last, *(row[None] for row in rest)])
 
 
-def power(plan: Plan, shift: float, components: Components) -> Power:
+def power(plan: Plan, shift: float, components: Components) -> float:
     """The chance that a system that is `shift` scale points better than all others is clearly above one of them.
 
     With a negative shift, clearly below. The draws are the same in every call, so that plans can be compared. Raises
@@ -283,14 +274,7 @@ def power(plan: Plan, shift: float, components: Components) -> Power:
     clear = np.logical_and.accumulate(ordered > critical, axis=1).sum(axis=1)  # Holm, from the smallest p on
     smallest = np.where(clear > 0, ordered[np.arange(len(t)), np.maximum(clear, 1) - 1], np.inf)
     of_its_sign = np.copysign(1, shift) * drawn.differences > 0
-    share = float(((t >= smallest[:, None]) & of_its_sign)[:, : plan.systems - 1].mean())
-    words = f"A difference of {shift:g} would show in {written(share, 'share')} of such studies."
-    if plan.annotators < ENOUGH_ANNOTATORS:
-        words += (
-            f" With {plan.annotators} annotators the results will apply to these annotators only; with "
-            f"{ENOUGH_ANNOTATORS} or more they can be generalised to annotators like them."
-        )
-    return Power(plan, shift, share, words)
+    return float(((t >= smallest[:, None]) & of_its_sign)[:, : plan.systems - 1].mean())
 
 
 def power_to_show_equal(plan: Plan, margin: float, components: Components) -> float | Undefined:
@@ -313,9 +297,7 @@ def items_needed(plan: Plan, shift: float, components: Components) -> int | Unde
     """
     least = max(1, -(-plan.annotators // plan.raters))
     without_overlap = replace(plan, overlap=None)
-    items = _fewest(
-        lambda items: power(replace(without_overlap, items=items), shift, components).share, least, MAX_ITEMS
-    )
+    items = _fewest(lambda items: power(replace(without_overlap, items=items), shift, components), least, MAX_ITEMS)
     reason = f"Not reached with {MAX_ITEMS:,} items: more annotators are needed, or a larger difference."
     return items or Undefined(reason)
 
@@ -330,7 +312,7 @@ def annotators_needed(plan: Plan, shift: float, components: Components) -> int |
     least = max(ENOUGH_ANNOTATORS, plan.raters)
     if most < least:
         return Undefined(f"Not defined: {plan.annotations} annotations are too few for {least} annotators.")
-    people = _fewest(lambda people: power(replace(plan, annotators=people), shift, components).share, least, most)
+    people = _fewest(lambda people: power(replace(plan, annotators=people), shift, components), least, most)
     return people or Undefined(f"Not reached with {most} annotators: more items are needed, or a larger difference.")
 
 
@@ -352,9 +334,15 @@ def what_more_buys(plan: Plan, shift: float, components: Components) -> Advice:
     Raises as `power`.
     """
     people, items = more(plan.annotators), more(plan.items)
-    options = plan, replace(plan, annotators=min(people, plan.annotations)), replace(plan, items=items)
-    now, more_annotators, more_items = (power(option, shift, components) for option in options)
-    return Advice(now, more_annotators, more_items, _advice(now, more_annotators, more_items))
+    plans = plan, replace(plan, annotators=min(people, plan.annotations)), replace(plan, items=items)
+    shares = [power(option, shift, components) for option in plans]
+    words = f"A difference of {shift:g} would show in {written(shares[0], 'share')} of such studies."
+    if plan.annotators < ENOUGH_ANNOTATORS:
+        words += (
+            f" With {plan.annotators} annotators the results will apply to these annotators only; with "
+            f"{ENOUGH_ANNOTATORS} or more they can be generalised to annotators like them."
+        )
+    return Advice(plan, shift, shares[0], words, _advice(plans, shares))
 
 
 def more(count: int) -> int:
@@ -373,17 +361,17 @@ def effort(plan: Plan, seconds: float, pay_per_hour: float) -> Effort:
     return Effort(hours, hours / plan.annotators, hours * pay_per_hour)
 
 
-def _advice(plan: Power, wider: Power, longer: Power) -> str:
-    """Which of the two helps more, or that neither does."""
-    extra = wider.plan.annotators - plan.plan.annotators
-    cost = longer.plan.annotations - plan.plan.annotations
-    now, with_people, with_items = (written(option.share, "share") for option in (plan, wider, longer))
-    instead = f"{wider.plan.annotators} annotators in place of {plan.plan.annotators}"
+def _advice(plans: Sequence[Plan], shares: Sequence[float]) -> str:
+    """Which of the two helps more, or that neither does; given the plan, with more annotators, and with more items."""
+    plan, wider, longer = plans
+    now, with_people, with_items = (written(share, "share") for share in shares)
+    instead = f"{wider.annotators} annotators in place of {plan.annotators}"
     people = f"{instead} would take the chance from {now} to {with_people}"
-    things = f"{longer.plan.items} items in place of {plan.plan.items}, for {cost:,} more annotations, to {with_items}"
-    gains = wider.share - plan.share, longer.share - plan.share
+    cost = longer.annotations - plan.annotations
+    things = f"{longer.items} items in place of {plan.items}, for {cost:,} more annotations, to {with_items}"
+    gains = shares[1] - shares[0], shares[2] - shares[0]
     if max(gains) < CLEARLY:
-        added = longer.plan.items - plan.plan.items
+        extra, added = wider.annotators - plan.annotators, longer.items - plan.items
         return f"Neither {extra} more annotators nor {added} more items would change the chance of {now} much."
     if gains[0] > gains[1] + CLEARLY:
         return f"More annotators help more than more items: {people}; {things}."
