@@ -15,12 +15,11 @@ from components.shell.choices import choose
 from components.shell.words import number
 from triptych.results.study_analysis import StudyAnalysis, lengths
 from triptych.results.texts import Texts
-from triptych.stats.analysis.contrasts import RankingOf
 from triptych.stats.analysis.statistics import ORDINAL_DIFFERENCE, RANK_DIFFERENCE, STRENGTH
 from triptych.stats.numbers import p_words
 from triptych.stats.preferences import Preferences
 from triptych.stats.proportional_odds import LogitDifference
-from triptych.stats.ranking import RankDifference
+from triptych.stats.ranking import RankDifference, Ranking
 from triptych.stats.undefined import Undefined
 
 
@@ -49,16 +48,14 @@ def more(analysis: StudyAnalysis, texts: Callable[[], Texts], slug: str) -> None
 
 
 def _ranks(analysis: StudyAnalysis, key: str, slug: str) -> None:
-    ranking = next((ranked for ranked in analysis.rankings if ranked.criterion == key), None)
-    if ranking is None:
+    if key in analysis.not_compared:
         st.text(analysis.not_compared[key])
         return
-    _friedman(ranking, analysis)
-    _strengths(ranking, analysis)
+    _friedman(analysis.ranks[key], analysis)
+    _strengths(analysis.strengths[key], analysis)
 
 
-def _friedman(ranking: RankingOf, analysis: StudyAnalysis) -> None:
-    ranked = ranking.ranking
+def _friedman(ranked: Ranking | Undefined, analysis: StudyAnalysis) -> None:
     if isinstance(ranked, Undefined):
         st.text(ranked.reason)
         return
@@ -74,8 +71,7 @@ def _pair(analysis: StudyAnalysis, pair: RankDifference | LogitDifference) -> st
     return f"{analysis.name(pair.system)} − {analysis.name(pair.baseline)}"
 
 
-def _strengths(ranking: RankingOf, analysis: StudyAnalysis) -> None:
-    fitted = ranking.preferences
+def _strengths(fitted: Preferences | Undefined, analysis: StudyAnalysis) -> None:
     if not isinstance(fitted, Preferences):
         st.text(f"Bradley-Terry strengths. {fitted}")
         return

@@ -56,7 +56,8 @@ SECTIONS = (
     "people",
     "annotators",
     "effects",
-    "rankings",
+    "ranks",
+    "strengths",
     "disagreement",
     "ordinal_models",
 )

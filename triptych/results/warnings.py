@@ -440,8 +440,8 @@ def _undefined(analysis: StudyAnalysis) -> Iterator[tuple[str, str, str]]:
         yield from _words("Effect of the place on screen", effects.criterion, effects.position)
         yield from _words("Change over time", effects.criterion, effects.order)
         yield from _unplaced(effects)
-    for rank in analysis.rankings:
-        yield from _words("Friedman's test", rank.criterion, rank.ranking)
+    for key, ranked in analysis.ranks.items():
+        yield from _words("Friedman's test", key, ranked)
     for look in analysis.annotators:
         yield from _words("Drift of annotators", "", look.drift)
         yield from _words("Equal ratings of annotators", "", look.equal)

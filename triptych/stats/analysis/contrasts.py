@@ -13,8 +13,6 @@ from ..comparison import Dominance, SideBySide, SignedRank, dominance, signed_ra
 from ..crossed import CrossedEffects, Difference
 from ..equivalence import Equivalence, equivalence
 from ..multiplicity import adjusted
-from ..preferences import Preferences, preferences
-from ..ranking import Ranking, ranking
 from ..undefined import Undefined, or_undefined
 from .collection import CLEAR
 from .ratings import Ratings
@@ -22,7 +20,6 @@ from .systems import cut
 
 NO_MARGINS: Mapping[str, float] = {}
 MOST_REFITTED = 3_000_000  # ratings times annotators, about a second
-ALWAYS_TOGETHER = Undefined("Not needed: with three systems or fewer it says no more than wins and losses do.")
 
 T = TypeVar("T", bound="TestedDifference")
 
@@ -163,15 +160,6 @@ class Contrast(TestedDifference):
         return isinstance(self.equivalence, Equivalence) and self.equivalence.equal
 
 
-@dataclass(frozen=True)
-class RankingOf:
-    """Three systems or more under one criterion: ranks over items, and strengths in incomplete designs."""
-
-    criterion: str
-    ranking: Ranking | Undefined
-    preferences: Preferences | Undefined
-
-
 def compared(ratings: Ratings) -> ComparedRatings | Undefined:
     """The criterion's ratings in the form that comparisons need, or why they cannot compare systems."""
     if why := ratings.variable.not_comparable:
@@ -259,10 +247,3 @@ def _tests(tested_difference: TestedDifference) -> tuple[float | None, float | N
         return None, None
     test, test_here = tested_difference.difference.test, tested_difference.difference.test_here
     return test.p if test else None, test_here.p if test_here else None
-
-
-def rankings(criteria: dict[str, ComparedRatings], systems: Sequence[int]) -> Iterator[RankingOf]:
-    """Ranks and strengths of three systems or more under each criterion."""
-    for criterion, ratings in criteria.items():
-        strengths = or_undefined(preferences, ratings.table, systems) if len(systems) > 3 else ALWAYS_TOGETHER
-        yield RankingOf(criterion, or_undefined(ranking, ratings.table, systems), strengths)

@@ -21,7 +21,7 @@ from ..spans import SpanAgreement
 from ..undefined import Undefined
 from . import statistics as tables
 from .annotators import AnnotatorLook, EffectsOf, PeopleOf
-from .contrasts import Contrast, RankingOf
+from .contrasts import Contrast
 from .groups import GroupDifference
 from .judges import JudgeOf
 from .ratings import ABOUT_ITEM
@@ -120,9 +120,9 @@ class Listing:
             yield from Place("annotator pairs").all(tables.PAIRS, study.pairs_over_criteria)
         for key, model in study.ordinal_models.items():
             yield from self._ordinal(key, model)
-        for ranking in study.rankings if systems > 2 else ():
-            yield from self._ranks(ranking)
-            yield from self._strengths(ranking) if systems > 3 else ()
+        for key, ranked in study.ranks.items() if systems > 2 else ():
+            yield from self._ranks(key, ranked)
+            yield from self._strengths(key, study.strengths[key]) if systems > 3 else ()
         for key, correlations in self.beside.lengths.items():
             yield from Place("length", key).all_or_why(tables.LENGTH, correlations, "Kendall")
         for key, table in self.beside.with_self.items():
@@ -139,26 +139,24 @@ class Listing:
             beside = Place("ordinal", key, self._name(pair.system), self._name(pair.baseline))
             yield from beside.all(tables.ORDINAL_DIFFERENCE, pair)
 
-    def _ranks(self, ranking: RankingOf) -> Iterator[Number]:
-        ranked = ranking.ranking
-        yield from Place("ranks", ranking.criterion).all_or_why(tables.RANKING, ranked, "Friedman p")
+    def _ranks(self, key: str, ranked: Ranking | Undefined) -> Iterator[Number]:
+        yield from Place("ranks", key).all_or_why(tables.RANKING, ranked, "Friedman p")
         if not isinstance(ranked, Ranking):
             return
         for system, rank in zip(ranked.systems, ranked.mean_ranks, strict=True):
-            yield Place("ranks", ranking.criterion, self._name(system)).number("mean rank", rank, "number")
+            yield Place("ranks", key, self._name(system)).number("mean rank", rank, "number")
         for pair in ranked.differences:
-            place = Place("ranks", ranking.criterion, self._name(pair.system), self._name(pair.baseline))
+            place = Place("ranks", key, self._name(pair.system), self._name(pair.baseline))
             yield from place.all(tables.RANK_DIFFERENCE, pair)
 
-    def _strengths(self, ranking: RankingOf) -> Iterator[Number]:
-        place, fitted = Place("strengths", ranking.criterion), ranking.preferences
+    def _strengths(self, key: str, fitted: Preferences | Undefined) -> Iterator[Number]:
+        place = Place("strengths", key)
         if not isinstance(fitted, Preferences):
             yield from place.all_or_why(tables.STRENGTH, fitted, "strength")
             return
         yield from place.all(tables.STRENGTHS, fitted)
         for strength in fitted.strengths:
-            place = Place("strengths", ranking.criterion, self._name(strength.system))
-            yield from place.all(tables.STRENGTH, strength)
+            yield from replace(place, system=self._name(strength.system)).all(tables.STRENGTH, strength)
 
 
 def _positions(result: CriterionNumbers) -> Iterator[Number]:

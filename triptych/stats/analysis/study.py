@@ -15,7 +15,9 @@ from ..correlation import Correlations, segment_correlation
 from ..diagnostics import Speed
 from ..effects import PositionEffect
 from ..pairs import PairMeans
+from ..preferences import Preferences, preferences
 from ..proportional_odds import LogitDifference, proportional_odds
+from ..ranking import Ranking, ranking
 from ..spans import SpanAgreement
 from ..undefined import Undefined, or_undefined
 from .annotators import (
@@ -31,7 +33,7 @@ from .annotators import (
     position_of,
 )
 from .collection import Collected
-from .contrasts import ComparedRatings, Contrast, RankingOf, compared, contrasts, rankings
+from .contrasts import ComparedRatings, Contrast, compared, contrasts
 from .final_values import FinalMeans
 from .groups import GroupAgreement, GroupDifference, Hint, group_differences, hints, of_groups
 from .judges import JudgeOf
@@ -39,6 +41,7 @@ from .pay import PayNumbers
 from .ratings import Ratings
 from .systems import Agreement, CriterionNumbers, criterion_numbers
 
+ALWAYS_TOGETHER = Undefined("Not needed: with three systems or fewer it says no more than wins and losses do.")
 UNEQUAL_SETS = Undefined("Not defined: systems were shown in sets of different size.")
 NOT_READ = Undefined("Not defined: the texts were not read.")
 
@@ -207,9 +210,16 @@ class StudyNumbers(ABC):
         )
 
     @cached_property
-    def rankings(self) -> tuple[RankingOf, ...]:
-        """Per criterion: Friedman's test with Nemenyi's pairs, and strengths in incomplete designs."""
-        return tuple(rankings(self.compared, self.systems))
+    def ranks(self) -> dict[str, Ranking | Undefined]:
+        """By criterion that can compare systems: Friedman's test with Nemenyi's pairs."""
+        return {key: or_undefined(ranking, of.table, self.systems) for key, of in self.compared.items()}
+
+    @cached_property
+    def strengths(self) -> dict[str, Preferences | Undefined]:
+        """By criterion that can compare systems: strengths, for incomplete designs."""
+        if len(self.systems) <= 3:
+            return dict.fromkeys(self.compared, ALWAYS_TOGETHER)
+        return {key: or_undefined(preferences, of.table, self.systems) for key, of in self.compared.items()}
 
     @cached_property
     def annotators(self) -> tuple[AnnotatorLook, ...]:
