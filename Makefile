@@ -4,9 +4,10 @@ HOST ?= 127.0.0.1
 PORT ?= 8501
 BIN := .venv/bin
 WORKBENCH := components/workbench
+TESTS = $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 INSTALL_TESTS := tests/deploy/test_installed.py tests/deploy/test_container.py
 
-.PHONY: run test test-deploy lint lint-workbench format bench bench-peers screenshots schema reference site check-links translations lock audit sbom release test-install
+.PHONY: run test test-long test-deploy lint lint-workbench format bench bench-peers screenshots schema reference site check-links translations lock audit sbom release test-install
 
 # Without pip, .venv is what a failed attempt left behind: it is built again.
 define VENV
@@ -28,11 +29,15 @@ endef
 run: .venv/run.stamp
 	$(BIN)/streamlit run app.py --server.address=$(HOST) --server.port=$(PORT) --server.headless=true
 
-# three workers: while a test waits for its browser another uses the processor. One thread each for matrices, as in the
-# app: the threads of three workers would use the processor to wait for each other
-test: export OPENBLAS_NUM_THREADS = 1
+# what runs in minutes. Three workers: while a test waits for its browser another uses the processor. One thread each
+# for matrices, as in the app: the threads of three workers would use the processor to wait for each other
+test test-long: export OPENBLAS_NUM_THREADS = 1
 test: .venv/dev.stamp
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+	$(TESTS) -m "not long and not slow and not deploy"
+
+# what takes longer: most of what runs in a browser, over many cases, or after a kill
+test-long: .venv/dev.stamp
+	$(TESTS) -m "long and not slow and not deploy"
 
 # the built wheel in an empty environment: installed from the package index, started, uninstalled
 test-install: .venv/dev.stamp

@@ -59,6 +59,7 @@ def opened(engine, make_study):
         return engine, study, who, assignments.current(session, study, who)
 
 
+@pytest.mark.long
 def test_a_submission_is_stored_whole_and_brings_the_next_item(opened):
     engine, study, who, first = opened
     answers = full_answers() | {"highlights": [{"slot": "B", "start": 0, "end": 6, "label": "good"}]}

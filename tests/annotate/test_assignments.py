@@ -38,6 +38,7 @@ def work_through(session, study, who, at_most: int = 1000) -> list[Assigned]:
     return done
 
 
+@pytest.mark.long
 def test_the_same_item_stays_until_it_is_done(engine, make_study):
     with writing(engine) as session:
         study, _, (who, _) = make_study(session)
@@ -74,6 +75,7 @@ def enlarged(session, study: Study) -> list[int]:
     return people
 
 
+@pytest.mark.long
 def test_on_postgresql_a_submission_scans_no_whole_table(postgres_engine, make_study):
     with writing(postgres_engine) as session:
         study, _, (who, _) = make_study(session)
@@ -231,6 +233,7 @@ def reserve_all(url: str, slug: str, person: Who, seed: int) -> list[int]:
     raise AssertionError(f"{person.pseudonym} was not done after {RESERVING_SECONDS:.0f} s; submitted: {items}")
 
 
+@pytest.mark.long
 def test_sixteen_processes_never_over_assign(engine, make_study, monkeypatch):
     with writing(engine) as session:
         study, _, people = make_study(session, items=12, annotators=16, raters_per_item=3)
@@ -259,6 +262,7 @@ def shown_at(session) -> list[tuple[int, int, int, str]]:
     return [(item, person, position, text[-1]) for item, person, position, text in rows]
 
 
+@pytest.mark.long
 def test_positions_are_balanced_for_annotators_and_items(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
         study, _, people = make_study(session, items=30, annotators=3)
@@ -282,6 +286,7 @@ def test_positions_are_balanced_for_an_items_only_annotator(sqlite_engine, make_
     assert max(shown.values()) - min(shown.values()) <= 3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [2, 3, 4])
 def test_an_item_tells_little_about_the_order_of_the_next(count):
     """With full balance no system came twice at one place within as many items as there are systems."""
@@ -312,6 +317,7 @@ def test_orders_that_tie_depend_on_the_studys_secret_seed(sqlite_engine, make_st
         assert orders("one") != orders("another")
 
 
+@pytest.mark.long
 @given(st.integers(1, 6), st.text(max_size=8), st.randoms())
 def test_an_order_is_a_reproducible_permutation(m: int, seed: str, random):
     systems = list(range(10, 10 + m))

@@ -129,6 +129,7 @@ def test_the_view_holds_no_system_id_or_metadata(sqlite_engine, make_study):
     assert not [secret for secret in (*SYSTEMS, "item-1", "item-2", "item-3", "item-4", "70000") if secret in sent]
 
 
+@pytest.mark.long
 def test_a_rubric_has_exactly_the_fields_of_the_contract():
     rubrics = [*(rubric for _, rubric in read_shipped().values()), parse_rubric(OTHER_SCALES)]
 

@@ -134,6 +134,7 @@ def test_comments_go_with_the_annotator(talk, leave):
         assert verify.verify(session, study).holds
 
 
+@pytest.mark.long
 def test_no_comment_is_stored_while_its_annotator_leaves(postgres_engine, make_study):
     """What the lead wrote about them stayed for good."""
     with writing(postgres_engine) as session:

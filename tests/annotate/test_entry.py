@@ -312,6 +312,7 @@ def test_failing_the_last_attempt_ends_with_its_own_code(make):
         entry_test.start(session, study, who)
 
 
+@pytest.mark.long
 def test_fewer_attempts_leave_one_to_those_who_had_more(make):
     """They saw *Try again* and the right answers, every attempt was refused, and they got no code."""
     session, study, who = make(SMALL_RUBRIC + QUESTIONS, entry=EntryRules(attempts=3, pass_percent=51))

@@ -94,6 +94,7 @@ def test_excluding_reads_no_draft(sqlite_engine, make_study):
         assert events.since(session, study.id, 0)[-1].kind == EventKind.annotator_excluded
 
 
+@pytest.mark.long
 def test_excluding_reopens_places_and_reinstating_makes_the_extra_ones_surplus(engine, make_study):
     with database.writing(engine) as session:
         study, lead, (anna, ben) = make_study(session, items=2, raters_per_item=1)
@@ -186,6 +187,7 @@ def take(session, study, lead, who, step: str) -> bool:
     return True
 
 
+@pytest.mark.long
 @given(steps=STEPS, promised=st.sampled_from(["keep", "delete"]))
 @example(steps=EVERY_STEP, promised="keep")
 @example(steps=EVERY_STEP, promised="delete")

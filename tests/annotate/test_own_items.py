@@ -124,6 +124,7 @@ def test_any_item_opens_and_the_current_one_too(make):
     assert (back.showing, back.view.work.number, back.view.work.can_go_back) == (None, 3, True)
 
 
+@pytest.mark.long
 def test_checks_look_like_any_other_item(make):
     """The list, the page and what happens to a change are the same with checks as without them."""
     session, plain, ann = make()

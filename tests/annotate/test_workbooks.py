@@ -213,6 +213,7 @@ def test_a_workbook_states_what_the_consent_page_does(desk):
     assert stated.items() <= dict(page.iter_rows(max_col=2, values_only=True)).items()
 
 
+@pytest.mark.long
 def test_the_items_of_a_workbook_are_reserved_and_balanced(engine, desk):
     session, study, lead, (first, second), _ = desk(4, engine, count=3, raters_per_item=1)
     reserved = session.scalars(select(Assignment).where(Assignment.origin == Origin.workbook)).all()
@@ -380,6 +381,7 @@ def test_best_is_chosen_among_responses_not_set_aside(desk):
     assert workbooks.take_back(session, study, read_filled(sheet.saved()), lead.pseudonym).stored == 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("key", sorted(shipped_rubrics()))
 def test_a_workbook_of_each_shipped_rubric_can_be_stored(sqlite_engine, key):
     path = next(path for path in demo.DEMO.iterdir() if path.stem == key)
@@ -478,6 +480,7 @@ def test_errors_name_row_and_column_and_nothing_is_stored(desk):
     assert session.execute(select(func.count()).select_from(Rating)).scalar_one() == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("cells", "column", "what"),
     [
@@ -708,6 +711,7 @@ def test_without_consent_in_the_workbook_nothing_is_stored(desk, monkeypatch):
     assert session.scalars(own).one().consented_at is not None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "changed", [{"text": "My texts are published."}, {"after_withdrawal": "keep"}, {"sharing": "texts"}]
 )

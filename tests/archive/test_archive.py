@@ -117,6 +117,7 @@ def listed(world, blind=False) -> bytes:
         return texts_to_read(session, lifecycle.by_slug(session, world[1].slug), blind)[0]
 
 
+@pytest.mark.long
 def test_only_who_agreed_is_there_one_by_one(world):
     archive = made(world)
     everything = b"\n".join(archive.files.values()).decode()
@@ -134,6 +135,7 @@ def test_only_who_agreed_is_there_one_by_one(world):
     assert not [r for r in results if "Annotator" in r["system"] + r["baseline"]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("asked_again", [False, True])
 @pytest.mark.parametrize("sharing", ["not_asked", "texts"])
 def test_who_declined_a_later_text_is_not_published_individually(sqlite_engine, sharing, asked_again):
@@ -214,6 +216,7 @@ def test_nobody_is_hidden_by_people_whose_ratings_do_not_count(world, goes):
     assert "ratings of only 2 annotators may not be published individually" in archive.caution
 
 
+@pytest.mark.long
 def test_hostile_words_stay_text_and_nothing_leads_outside(world):
     archive = made(world, ArchiveChoice("CC-BY-4.0", release=listed(world)), figures=True)
     pages = {name: content.decode() for name, content in archive.files.items() if name.endswith(".html")}
@@ -316,6 +319,7 @@ def test_an_open_study_has_no_archive(sqlite_engine, make_study):
             texts_to_read(session, study, blind=True)
 
 
+@pytest.mark.long
 def test_an_archive_tells_that_one_annotator_decides(sqlite_engine):
     """The finding names that annotator, so it was left out without a word."""
     rows = ["item_id,system,annotator,criterion,value"]
@@ -333,6 +337,7 @@ def test_an_archive_tells_that_one_annotator_decides(sqlite_engine):
     assert "3 findings about single annotators are left out." in page
 
 
+@pytest.mark.long
 def test_results_of_a_system_called_like_an_annotator_stay(sqlite_engine):
     called = {SYSTEMS[0]: "Annotator 1", SYSTEMS[1]: "Annotator 2"}
     drafts = [
@@ -356,6 +361,7 @@ def test_results_of_a_system_called_like_an_annotator_stay(sqlite_engine):
     assert not {"annotators", "annotator pairs", "without annotator"} & {part for part, *_ in parts}
 
 
+@pytest.mark.long
 def test_an_archive_of_a_complete_study_stays_complete_without_leavers(sqlite_engine):
     """Their work was left out, but not their places: a look made it a study closed early, with a stricter bound."""
     with database.writing(sqlite_engine) as session:

@@ -57,6 +57,7 @@ def holding(*folders: Path) -> set[Path]:
     return {path for path in files if not path.name.startswith("triptych.db") and TEXT in path.read_bytes()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("work", WORK.values(), ids=WORK)
 def test_a_killed_process_leaves_no_copy_for_good(sqlite_engine, study, tmp_path, monkeypatch, work):
     elsewhere, home = tmp_path / "temporary", settings.local_folder()

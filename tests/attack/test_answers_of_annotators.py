@@ -59,6 +59,7 @@ def test_highlights_are_no_copies_of_a_text_by_the_thousand(sqlite_engine):
         assert session.scalar(select(func.count()).select_from(Highlight)) == 10
 
 
+@pytest.mark.long
 def test_an_item_is_not_answered_again_for_ever(sqlite_engine, make_study):
     """The log keeps every answer: one annotator filled the disk by 4 MB a second."""
     with writing(sqlite_engine) as session:

@@ -47,6 +47,7 @@ def test_below_a_path_people_reach_their_own_and_nobody_elses(served):
     assert handshake(server.url, {"Origin": server.url, **lead}, f"{PATH}/_stcore/stream").status == 101
 
 
+@pytest.mark.long
 def test_below_a_path_the_gate_refuses_as_at_the_root(served):
     server, world = served
     foreign = {**our_headers(server.url), **cookie(world.lead), "Origin": "http://evil.example"}

@@ -26,6 +26,7 @@ def rated(make_study):
     return study, lead
 
 
+@pytest.mark.long
 def test_no_field_of_a_decision_tells_the_system(visit, rated):
     """The key of a field, which becomes a class in the page, held the number of the response's system."""
     study, lead = rated

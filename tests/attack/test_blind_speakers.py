@@ -81,6 +81,7 @@ def test_speakers_have_titles_on_pages_and_in_scripts(spoken):
     assert all(row[3].startswith("user: Hello\nAssistant: Reply") for row in rows)
 
 
+@pytest.mark.long
 def test_speakers_have_titles_in_a_blind_archive(spoken):
     session, study, lead = spoken
     lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)

@@ -88,6 +88,7 @@ def test_a_body_of_unsaid_length_is_refused_unread(served, path):
     assert (answer.status, answer.headers["connection"]) == (411, "close")
 
 
+@pytest.mark.long
 def test_sixty_uploads_of_a_stranger_take_no_memory(served):
     """As many as took a gigabyte: with a live session, its XSRF cookie, and whole files."""
 
@@ -139,6 +140,7 @@ async def upload(world: World, page: PageSession, name: str, content: str | None
     return (await asyncio.to_thread(ask, page.url, method, place, headers, body)).status
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("length", "of_id"), [(60_000, 2), (0, 60_000)], ids=["long files", "empty ones of long ids"])
 def test_a_leads_pages_hold_uploads_up_to_a_limit(tmp_path, forked, length, of_id):
     """In all of them together. A deletion makes room."""

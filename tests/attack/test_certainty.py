@@ -92,6 +92,7 @@ def act_on(page, act: str, annotator: str, passcode: str | None):
     return press(page, label)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("act", ACTS)
 def test_it_asks_for_the_passcode_after_fifteen_minutes(visit, engine, at_the_desk, move_clock, act):
     study, who, annotator = at_the_desk
@@ -109,6 +110,7 @@ def test_it_asks_for_the_passcode_after_fifteen_minutes(visit, engine, at_the_de
     assert done(engine, act, study, annotator)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("act", ACTS)
 def test_right_after_the_sign_in_it_asks_for_certainty_only(visit, engine, at_the_desk, act):
     study, who, annotator = at_the_desk
@@ -121,6 +123,7 @@ def test_right_after_the_sign_in_it_asks_for_certainty_only(visit, engine, at_th
     assert done(engine, act, study, annotator)
 
 
+@pytest.mark.long
 def test_a_passcode_typed_for_one_act_counts_for_the_next(visit, engine, at_the_desk, move_clock):
     study, who, annotator = at_the_desk
     move_clock(minutes=20)

@@ -50,6 +50,7 @@ def test_no_visitor_has_streamlit_run_a_page_to_check_it(tmp_path: Path, forked:
         server.kill()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name, value",
     [

@@ -59,6 +59,7 @@ def test_a_study_whose_tables_compute_something_is_refused(packed, tmp_path, put
         import_changed(with_sql(packed, tmp_path, put_in), tmp_path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("put_in", "reason"),
     [

@@ -70,6 +70,7 @@ def rolled_back(engine: Engine, statements: str) -> Iterator[Session]:
 CHANGES = {"changed": lambda content: content.replace(b"accept", b"reject") + b"\n", "left out": lambda _: None}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 @pytest.mark.parametrize("name", ["ratings.csv", "codebook.json"])
 def test_verify_names_an_edited_file_of_a_stored_report(sqlite_engine, study, name, change):
@@ -207,6 +208,7 @@ def test_an_edited_backup_is_not_restored(sqlite_engine, study):
 FUNCTION = "CREATE FUNCTION public.f(integer) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT true'"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("edit", "part"),
     [
@@ -311,6 +313,7 @@ def test_operators_of_arrays_are_no_part_of_ours(postgres_engine, make_study, si
         assert verify.verify(session, session.get_one(Study, study.id)).holds
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("table", "edit"),
     [

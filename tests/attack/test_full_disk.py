@@ -55,6 +55,7 @@ def test_a_full_disk_refuses_in_a_sentence_and_loses_nothing(tmp_path, forked):
     assert " error " not in lines
 
 
+@pytest.mark.long
 def test_a_leads_file_needs_no_disk(tmp_path, forked):
     """Parts above 1 MB were written to a file in /tmp, and a full one was answered with a number."""
     world = build_world(tmp_path, items=3)

@@ -145,6 +145,7 @@ def test_the_log_states_that_systems_were_named_for_new_items(engine, make_study
         assert (amended.new or {})["existing_systems_named"] == 2
 
 
+@pytest.mark.long
 def test_numbers_of_systems_repeat_no_order_of_names(engine, make_study):
     """A lead put systems of their own in the place of all, and saw which of the former names came first."""
     with writing(engine) as session:

@@ -327,6 +327,7 @@ def waiting(server: Server, sockets: ExitStack, sent: bytes) -> socket.socket:
     return connection
 
 
+@pytest.mark.long
 def test_the_oldest_connection_of_an_address_ends_with_a_time(tmp_path, forked):
     """So that slow heads and idle connections take no page's place, a load balancer's own questions least of all."""
     with running_app(tmp_path, {"TRIPTYCH_BUDGETS": "connections=5"}, start=forked) as server, ExitStack() as sockets:
@@ -341,6 +342,7 @@ def test_the_oldest_connection_of_an_address_ends_with_a_time(tmp_path, forked):
     assert served.startswith(b"HTTP/1.1 200 ")
 
 
+@pytest.mark.long
 def test_an_account_has_so_many_connections_of_its_own(tmp_path, forked):
     """Strangers at its address do not end them; a body that comes slowly holds one."""
     world = build_world(tmp_path, items=5)
@@ -358,6 +360,7 @@ def test_an_account_has_so_many_connections_of_its_own(tmp_path, forked):
     assert refused.startswith(b"HTTP/1.1 429 ")
 
 
+@pytest.mark.long
 def test_a_body_that_ends_early_leaves_no_error(tmp_path, forked):
     """Else an annotator could push every trace out of the data folder."""
     world = build_world(tmp_path, items=5)
@@ -371,6 +374,7 @@ def test_a_body_that_ends_early_leaves_no_error(tmp_path, forked):
     assert not list(tmp_path.glob("errors/*"))
 
 
+@pytest.mark.long
 def test_long_headers_are_not_remembered():
     """Hundreds of names and origins of strangers, each as long as a head may be, would stay in memory."""
     tracemalloc.start()

@@ -107,6 +107,7 @@ def _places(session: Any, who: Any) -> list[int]:
     return [place for place, purpose in enumerate(session.scalars(purposes)) if purpose != Purpose.main]
 
 
+@pytest.mark.long
 def test_a_check_that_is_answered_again_looks_like_an_item(studies, move_clock):
     """Ratings, marks, reasons, language and time in one's own data were those of the first answer, for checks only."""
     [*_, (session, study, who)] = studies
@@ -172,6 +173,7 @@ def test_opening_a_check_reads_its_last_answers_only(studies):
     assert later == {check: read[0].new[outcomes.LATER]}
 
 
+@pytest.mark.long
 def test_skipping_one_after_the_other_finds_no_check(module_engine):
     """Where annotators rate so many items, another one came for a skipped item and none for a skipped check."""
     with writing(module_engine) as session:
@@ -198,6 +200,7 @@ def test_skipping_one_after_the_other_finds_no_check(module_engine):
         session.info.clear()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("reason", [None, "empty"])
 def test_an_item_without_a_place_looks_like_a_check(studies, reason):
     """Items that came too late were "surplus" in one's own data, and all of them after a withdrawal; checks never."""

@@ -47,6 +47,7 @@ def as_a_program_calls_it(column: pa.Array) -> pa.Array:
     return pa.ExtensionArray.from_storage(pa.opaque(column.type, "kind", "program"), column)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("column", "options"),
     [
@@ -127,6 +128,7 @@ def with_many_values() -> bytes:
     return misstated(nulls, 30_000_000, compression="zstd", write_statistics=False, data_page_size=2**30)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("made", [with_long_text, with_many_values])
 def test_what_a_parquet_file_states_about_itself_is_checked(request, made):
     file = made()
@@ -212,6 +214,7 @@ def test_groups_that_are_read_in_turn_differently_are_refused(monkeypatch):
         read_items(file.getvalue(), "items.parquet", ReadOptions())
 
 
+@pytest.mark.long
 def test_rows_with_the_same_text_share_it(monkeypatch):
     file = table(400, LONG)
     texts = []
@@ -253,6 +256,7 @@ def squeezed(method: int, big: str) -> bytes:
     return packed.getvalue()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA], ids=["bzip2", "LZMA"])
 @pytest.mark.parametrize(
     ("big", "read"),

@@ -145,6 +145,7 @@ def ended_at_each_step(path: Path, earlier: Path, *numbers: signal.Signals) -> I
         yield [home / "triptych.db" for home in sorted(of_signal, key=lambda home: int(home.name))]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
 def test_a_restore_over_damage_forgets_nothing_when_ended(earlier, stored, monkeypatch):
     drop_an_index(stored)
@@ -160,6 +161,7 @@ def test_a_restore_over_damage_forgets_nothing_when_ended(earlier, stored, monke
             assert forgets_nothing(path)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
 def test_a_lost_file_or_the_new_one_stands_when_ended(earlier, stored, monkeypatch):
     fill_with_garbage(stored)

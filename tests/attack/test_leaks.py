@@ -140,6 +140,7 @@ def copy(world, tmp_path) -> Path:
     return Path(shutil.copy(world, tmp_path / "marked.db"))
 
 
+@pytest.mark.long
 def test_an_archive_holds_what_its_readers_may_know(copy):
     mark(copy, [column for column in WORDS if str(column) not in CHOSEN])
     for choice, known in (
@@ -165,6 +166,7 @@ def archived(path: Path, choice: make.ArchiveChoice) -> dict[str, bytes]:
     return dict(files)
 
 
+@pytest.mark.long
 def test_a_report_holds_no_reasons_in_annotators_own_words(copy):
     """Imported ones were in its ratings.csv, though its README says that it contains no texts of annotators."""
     engine = database.open_engine(f"sqlite:///{copy}")

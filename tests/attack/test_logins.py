@@ -61,6 +61,7 @@ def served(tmp_path_factory, forked) -> Iterator[Served]:
     engine.dispose()
 
 
+@pytest.mark.long
 def test_a_revoked_login_loses_its_open_sockets(served):
     mine = {**cookie(served.world.cookies[0]), "Origin": served.url}
     others = {**cookie(served.world.cookies[1]), "Origin": served.url}
@@ -75,6 +76,7 @@ def test_a_revoked_login_loses_its_open_sockets(served):
                 pass
 
 
+@pytest.mark.long
 def test_a_login_in_a_second_cookie_header_ends_too(served):
     """The gate took such a socket for a stranger's, and Streamlit for its owner's: it outlived the login."""
     mine = {"Cookie": f"{COOKIE}={session_value(served)}"}
@@ -83,6 +85,7 @@ def test_a_login_in_a_second_cookie_header_ends_too(served):
         assert is_closed(tab)
 
 
+@pytest.mark.long
 def test_signing_out_closes_the_sockets_of_other_tabs(served):
     mine = {"Cookie": f"{COOKIE}={session_value(served)}"}
     with open_socket(served.url, {**mine, "Origin": served.url}) as tab:
@@ -226,5 +229,6 @@ def test_a_browser_is_known_to_the_accounts_it_opened(monkeypatch):
     assert browser_in({BROWSER_COOKIE: cookies.cookie_value("A" * 16 + "-7")}, https=False) == UNKNOWN
 
 
+@pytest.mark.long
 def test_the_start_says_what_plain_http_means(served):
     assert "This is plain http" in served.server.output()

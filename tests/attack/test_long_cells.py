@@ -167,6 +167,7 @@ def test_wrong_references_are_named_up_to_a_number():
     assert len(str(refusal.value).splitlines()) == 101
 
 
+@pytest.mark.long
 def test_unfinished_links_are_searched_for_markdown_at_once():
     """Half a minute for a file of 20 megabytes, in which the interpreter was held."""
     with quick():
@@ -209,6 +210,7 @@ def test_a_long_list_of_imported_reasons_is_refused():
         read_files(f"item_id,annotator,fluency,reasons\n1,anna,3,{'aa;' * 101}\n".encode(), "ratings.csv")
 
 
+@pytest.mark.long
 def test_many_systems_are_not_listed_for_each_item():
     """Two thousand of each, 120 kilobytes, took 7 seconds; 99,000 took hours."""
     first = {"item_id": "all", "candidates": dict.fromkeys(map(str, range(30_000)), "x")}

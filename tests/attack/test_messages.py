@@ -266,6 +266,7 @@ async def _fail_again_and_again(server: Server, times: int) -> None:
         await page.close()
 
 
+@pytest.mark.long
 def test_values_that_no_widget_has_fill_no_log(tmp_path, forked):
     with short_log(tmp_path, forked) as server:
         asyncio.run(_fail_again_and_again(server, 8))
@@ -287,6 +288,7 @@ async def _ask_for_what_is_not_there(server: Server, times: int) -> None:
         await page.close()
 
 
+@pytest.mark.long
 def test_requests_for_what_is_not_there_fill_no_log(tmp_path, forked):
     with short_log(tmp_path, forked) as server:
         asyncio.run(_ask_for_what_is_not_there(server, 4))
@@ -295,6 +297,7 @@ def test_requests_for_what_is_not_there_fill_no_log(tmp_path, forked):
     assert len(lines) == 3
 
 
+@pytest.mark.long
 def test_a_tab_that_is_gone_has_disconnected_for_streamlit():
     """A message that had waited was taken for a text, and each such tab of a stranger wrote an error to the log."""
     sent: list[Message] = [{"type": "websocket.receive", "bytes": b"waited"}, {"type": "websocket.connect"}]

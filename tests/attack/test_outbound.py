@@ -78,6 +78,7 @@ def test_start_handshakes_of_all_kinds_and_whole_annotations_ask_nobody(tmp_path
     assert connections(recorded) == []
 
 
+@pytest.mark.long
 def test_a_named_mail_server_is_the_only_one_asked(tmp_path, recorded, make_study):
     world = build_world(tmp_path / "home", items=1)
     engine = database.open_engine(f"sqlite:///{world.home / 'triptych.db'}")

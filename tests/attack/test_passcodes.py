@@ -131,6 +131,7 @@ def test_a_known_browser_has_a_count_of_its_own(sqlite_engine, lead, move_clock)
     assert signing_in.lead(sqlite_engine, "Ada", PASSCODE).id == lead.id
 
 
+@pytest.mark.long
 def test_strangers_never_lock_an_account(sqlite_engine, lead, move_clock):
     for _ in range(40):
         move_clock(seconds=passcodes.LONGEST_WAIT_SECONDS)

@@ -46,6 +46,7 @@ def command(home: Path, *words: str, typed: str = "", **environment: str) -> sub
     )
 
 
+@pytest.mark.long
 def test_a_careless_shell_starts_a_private_server(tmp_path):
     home = tmp_path / "new" / "home"
     server = start_server(tmp_path, {"TRIPTYCH_HOME": str(home), "TRIPTYCH_SECRET": ""}, start=CARELESS)
@@ -60,6 +61,7 @@ def test_a_careless_shell_starts_a_private_server(tmp_path):
         server.kill()
 
 
+@pytest.mark.long
 def test_a_start_repairs_its_own_files_and_nothing_else(tmp_path, ready_sqlite):
     home = tmp_path / "home"
     (home / "backups").mkdir(parents=True)
@@ -116,6 +118,7 @@ def test_an_open_folder_around_the_data_folder_is_named(tmp_path, forked, monkey
         server.kill()
 
 
+@pytest.mark.long
 def test_commands_keep_their_data_private_and_exports_follow_the_person(tmp_path):
     home, items, export = tmp_path / "home", tmp_path / "items.csv", tmp_path / "ratings.csv"
     items.write_text(ITEMS)
@@ -133,6 +136,7 @@ def test_commands_keep_their_data_private_and_exports_follow_the_person(tmp_path
     assert mode(export) == 0o644
 
 
+@pytest.mark.long
 def test_a_labs_group_gets_in_by_one_setting(tmp_path):
     home = tmp_path / "home"
     command(home, "add-lead", "Ada", typed="correct horse battery\n", TRIPTYCH_GROUP="1")
@@ -209,6 +213,7 @@ def test_the_doctor_says_where_permissions_mean_nothing(tmp_path, monkeypatch):
     assert "does not support" in finding.text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("broken, reason", [("folder", "Not a directory"), ("file", "Is a directory")])
 def test_an_unusable_data_folder_is_named_with_the_reason(tmp_path, broken, reason):
     home = tmp_path / "home"

@@ -166,6 +166,7 @@ def row_numbers(session: Session, table: Table) -> list[int]:
     return list(session.connection().execute(text(f'SELECT rowid FROM "{table.name}" ORDER BY rowid')).scalars())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("column", COLUMNS, ids=str)
 def test_every_column_is_proved_or_listed(attacked, column):
     table = column.table
@@ -232,6 +233,7 @@ def test_swapped_rows_are_named(attacked, table):
     assert any(CALLED.get(table.name, table.name) in line.lower() for line in lines), lines[:3]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("table", PROVED, ids=str)
 def test_a_deleted_row_is_named(attacked, table):
     for number in {row_numbers(attacked, table)[0], row_numbers(attacked, table)[-1]}:
@@ -629,6 +631,7 @@ def test_a_value_that_nothing_reads_is_named(busy, tmp_path, capsys, table, colu
     assert f"{table} {number}: {column} cannot be read." in capsys.readouterr().out
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("table", "column", "value"),
     [

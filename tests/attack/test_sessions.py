@@ -60,6 +60,7 @@ def browsing(cookies: Mapping[str, str]) -> aiohttp.ClientSession:
     return aiohttp.ClientSession(cookies=dict(cookies), cookie_jar=aiohttp.CookieJar(unsafe=True))
 
 
+@pytest.mark.long
 def test_a_session_goes_on_with_its_login_only(served):
     """Its name was enough: after a sign-out callbacks and fragments of the lead's page ran for who came next."""
     url, world = served.server.url, served.world
@@ -85,6 +86,7 @@ def test_a_session_goes_on_with_its_login_only(served):
     assert (any(others), same) == (False, True)
 
 
+@pytest.mark.long
 def test_a_removed_lead_declares_nothing_from_an_open_page(served):
     """The planner's part of the page runs by itself, without the page's look at who leads the study."""
 

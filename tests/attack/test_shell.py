@@ -558,6 +558,7 @@ def test_a_hostile_copy_in_the_data_folder_stalls_no_erasure(sqlite_engine, make
     assert copies_with_somebody_who_left(sqlite_engine, make_study) == ["bomb.zip", "view.db"]
 
 
+@pytest.mark.long
 def test_a_folder_changes_no_figure(tmp_path):
     """Matplotlib reads settings from the folder where a command is typed, first of all."""
     (tmp_path / "matplotlibrc").write_text("text.usetex: True\n")
@@ -586,6 +587,7 @@ def _figures_printed(folder: Path, before: str = "", after: str = "") -> str:
     return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=60).stdout
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such pipes")
 def test_a_pipe_in_the_folder_holds_no_report(tmp_path):
     """Matplotlib would wait for somebody to write its settings."""
@@ -594,6 +596,7 @@ def test_a_pipe_in_the_folder_holds_no_report(tmp_path):
     assert _figures_printed(tmp_path, after="print(pathlib.Path.cwd())") == f"{{}}\n{tmp_path}\n"
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows deletes no folder in use")
 def test_a_report_is_made_where_the_folder_was_deleted(tmp_path):
     assert _figures_printed(tmp_path, before="pathlib.Path.cwd().rmdir()") == "{}\n"

@@ -94,6 +94,7 @@ def answer_to(app: browser.App, cookie: str, path: str) -> tuple[int, str]:
         return answer.status, answer.read().decode()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("digits", [23, 5000])
 def test_a_workbook_of_an_endless_number_does_not_exist(app, make_study, digits):
     """Python converts at most 4,300 digits; more were an unexpected error, also for somebody who is not signed in."""
@@ -108,6 +109,7 @@ def test_a_workbook_of_an_endless_number_does_not_exist(app, make_study, digits)
     assert "Traceback" not in app.server.output()
 
 
+@pytest.mark.long
 def test_an_unexpected_error_shows_an_id_and_keeps_its_trace(app, chromium):
     with app.writing() as session:
         lead = add_person(session, "lead", Role.lead)

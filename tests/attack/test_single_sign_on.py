@@ -237,6 +237,7 @@ def redeem(served: Served, ticket: str, says: dict[str, str]) -> tuple[int, dict
     return answer.status, cookie({name: crumb.value for jar in crumbs for name, crumb in jar.items()})
 
 
+@pytest.mark.long
 def test_a_ticket_counts_only_for_the_identity_of_its_page(served):
     """A page still open on a shared computer: the next visitor clicked *Continue as ada@uni.example*."""
     of_ada = ticket(served, "ada@uni.example")
@@ -263,6 +264,7 @@ def test_pages_sockets_and_routes_agree_on_whose_cookie_counts(served):
     assert served.asks("GET", file, {**plain, **visitors[0]}).status == 401
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ends", ["Sign out", "Continue as"])
 def test_a_login_ends_although_the_proxy_names_somebody_else(served, ends):
     """The page said "Signed out." while the previous person's other tabs stayed open to the next one."""
@@ -278,6 +280,7 @@ def test_a_login_ends_although_the_proxy_names_somebody_else(served, ends):
         assert is_closed(tab)
 
 
+@pytest.mark.long
 def test_a_claim_is_refused_logged_and_not_repeated(served):
     before = len(refusals(served.server))
     claim = {"X-Remote-User": "ada@uni.example", "Origin": served.server.url}

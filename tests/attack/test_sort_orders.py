@@ -61,6 +61,7 @@ def launch(engine) -> None:
             exclusions.exclude(session, study, who.pseudonym, "too fast", lead.pseudonym)
 
 
+@pytest.mark.long
 def test_a_study_moved_to_another_sort_order_is_proved(sqlite_engine, en_us_engine):
     launch(sqlite_engine)
     move.move(sqlite_engine, en_us_engine)
@@ -69,6 +70,7 @@ def test_a_study_moved_to_another_sort_order_is_proved(sqlite_engine, en_us_engi
         assert verify.verify(session, session.scalars(select(Study)).one()).differences == ()
 
 
+@pytest.mark.long
 def test_a_report_is_the_same_in_all_databases(sqlite_engine, en_us_engine):
     launch(sqlite_engine)
     move.move(sqlite_engine, en_us_engine)

@@ -300,6 +300,7 @@ def test_a_stored_answer_is_not_for_a_removed_lead(served):
     assert served.ask("POST", path, token, body, Idempotency_Key="k2").status == 404
 
 
+@pytest.mark.long
 def test_forged_tokens_use_up_nobodys_budget_but_the_strangers(tmp_path, forked):
     world = build_world(tmp_path, items=1)
     with running_app(tmp_path, {"TRIPTYCH_BUDGETS": "requests=5/0.01"}, start=forked) as server:
@@ -313,6 +314,7 @@ def test_forged_tokens_use_up_nobodys_budget_but_the_strangers(tmp_path, forked)
         engine.dispose()
 
 
+@pytest.mark.long
 def test_tokens_of_a_lead_share_the_bytes_of_bodies(tmp_path, forked):
     """A lead made twenty, and each held bodies of 200 MB in memory."""
     world = build_world(tmp_path, items=1)
@@ -442,6 +444,7 @@ def test_a_proxy_sees_no_token_for_this_computer(served, monkeypatch):
         assert not client.studies().empty
 
 
+@pytest.mark.long
 def test_the_client_raises_what_the_app_refuses(served):
     with pytest.raises(tt.SignedOut, match="unknown, revoked or expired"):
         tt.connect(served.url, token="triptych_nothing")

@@ -112,6 +112,7 @@ def twice_signed_in(tmp_path) -> tuple[World, dict[str, str]]:
     return world, {**world.cookies[0], COOKIE: cookie_value(other_login)}
 
 
+@pytest.mark.long
 def test_a_person_has_so_many_open_sockets_at_a_time(twice_signed_in, tmp_path, forked):
     """Each takes memory and four open files, and those of a login had no limit but how fast they were opened."""
     world, again = twice_signed_in
@@ -124,6 +125,7 @@ def test_a_person_has_so_many_open_sockets_at_a_time(twice_signed_in, tmp_path, 
         assert handshake(server.url, {**origin, **cookie(world.cookies[1])}).status == 101
 
 
+@pytest.mark.long
 def test_accounts_at_an_address_have_so_many_open_sockets(tmp_path, forked):
     """A stranger who joined an open study fifty times used up the files that the server may open."""
     world = build_world(tmp_path, items=5, annotators=2)
@@ -137,6 +139,7 @@ def test_accounts_at_an_address_have_so_many_open_sockets(tmp_path, forked):
         assert handshake(server.url, lead).status == 101
 
 
+@pytest.mark.long
 def test_handshakes_of_all_logins_of_a_person_count_together(twice_signed_in, tmp_path, forked):
     """Each login had a budget of its own, also one that had ended."""
     world, again = twice_signed_in
@@ -260,6 +263,7 @@ def test_personal_data_of_an_account_have_a_budget(served):
     assert ask(server.url, "GET", "/my-data.csv", cookie(world.cookies[2])).status == 200
 
 
+@pytest.mark.long
 def test_forwarded_addresses_of_a_stranger_open_no_new_budgets(tmp_path, forked):
     with running_app(tmp_path, {"TRIPTYCH_BUDGETS": SMALL}, start=forked) as server:
         answers = [handshake(server.url, own(server, f"192.0.2.{n}")) for n in range(7)]
@@ -340,6 +344,7 @@ def timed() -> Iterator[list[float]]:
     took.append(time.monotonic() - began)
 
 
+@pytest.mark.long
 def test_strangers_messages_are_handed_on_no_faster_than_their_budget(tmp_path, forked):
     """People who are signed in are not slowed down by them."""
     world = build_world(tmp_path, items=5)
@@ -364,6 +369,7 @@ def test_strangers_messages_are_handed_on_no_faster_than_their_budget(tmp_path, 
     assert quick < slow
 
 
+@pytest.mark.long
 def test_fifty_annotators_behind_one_address_sign_in_within_a_minute(tmp_path, forked):
     """Each with two pages' sockets, before and after, and one ticket."""
     world = build_world(tmp_path, items=5, annotators=50)
@@ -383,6 +389,7 @@ def test_fifty_annotators_behind_one_address_sign_in_within_a_minute(tmp_path, f
     assert set(statuses) == {101, 200}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name, words",
     [
@@ -405,6 +412,7 @@ def test_an_unreadable_setting_stops_the_start_with_its_name(tmp_path, forked, n
     assert "Traceback" not in server.output()
 
 
+@pytest.mark.long
 def test_a_page_whose_socket_was_refused_says_so(served):
     """The client of load tests fails, as a browser that tries again later does."""
     server, _ = served
@@ -487,6 +495,7 @@ def test_a_page_in_its_turn_waits_for_no_further_place(monkeypatch):
             pass
 
 
+@pytest.mark.long
 def test_a_run_waits_for_others_no_longer_than_a_message(monkeypatch):
     """Of fifty people at an address whose database did not answer, the last waited for minutes."""
     monkeypatch.setattr(budgets, "LONGEST_TURN", 0.1)

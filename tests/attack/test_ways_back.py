@@ -104,6 +104,7 @@ def test_on_a_new_machine_links_and_passcodes_work(sqlite_engine, lab, tmp_path)
     fresh.dispose()
 
 
+@pytest.mark.long
 def test_nothing_that_ended_opens_after_two_restores(sqlite_engine, lab):
     """A backup made too early knew neither the people nor the links that had ended, and the next restore brought both
     back.

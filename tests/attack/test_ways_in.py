@@ -23,6 +23,8 @@ from bench.load import annotate
 from bench.server import Server, free_port, is_healthy, wait_until
 from bench.world import World, build_world
 
+pytestmark = pytest.mark.long
+
 STRONG = "b7Jm2xQe0VtLr5KcYhWz8NdA4sGfUo1iPq3RvXk6Tj9MaCyE"
 
 

@@ -152,6 +152,7 @@ def open_all_sections(page: Any) -> None:
             browser.settled(page)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("auditor", [None], indirect=True)
 def test_the_sign_in_page(app, auditor):
     auditor.page.goto(app.url)
@@ -160,6 +161,7 @@ def test_the_sign_in_page(app, auditor):
     auditor.look("sign-in")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("auditor", ["Ada"], indirect=True)
 def test_the_pages_beside_the_studies(app, auditor):
     page = auditor.page
@@ -169,6 +171,7 @@ def test_the_pages_beside_the_studies(app, auditor):
         auditor.look(name)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("auditor", ["Ada"], indirect=True)
 @pytest.mark.parametrize(("name", "label"), [("new_study", "Items"), ("import_ratings", "Ratings")])
 def test_what_a_file_holds(app, auditor, name, label, tmp_path):
@@ -182,6 +185,7 @@ def test_what_a_file_holds(app, auditor, name, label, tmp_path):
     auditor.look(name)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("auditor", ["Ada"], indirect=True)
 @pytest.mark.parametrize("slug", [DRAFT, DONE])
 def test_the_setup_with_every_section_open(app, auditor, slug):
@@ -191,6 +195,7 @@ def test_the_setup_with_every_section_open(app, auditor, slug):
     auditor.look(f"setup of {slug}")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("auditor", ["lead"], indirect=True)
 def test_every_screen_of_a_busy_study(app, auditor):
     page = auditor.page
@@ -202,6 +207,7 @@ def test_every_screen_of_a_busy_study(app, auditor):
         auditor.look(name)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("auditor", ["lead"], indirect=True)
 def test_what_is_opened_on_screens_of_a_busy_study(app, auditor):
     page = auditor.page
@@ -227,6 +233,7 @@ def test_what_is_opened_on_screens_of_a_busy_study(app, auditor):
     auditor.look("report, read in its frame")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("auditor", ["Ada"], indirect=True)
 def test_every_tab_of_results(app, auditor):
     page = auditor.page
@@ -237,6 +244,7 @@ def test_every_tab_of_results(app, auditor):
         auditor.look(f"results, {tab.inner_text().strip()}")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("auditor", ["Hana"], indirect=True)
 def test_the_pages_of_a_viewer(app, auditor):
     page = auditor.page
@@ -275,6 +283,7 @@ def test_the_pages_of_an_annotator(app, auditor, language):
         auditor.look(f"annotate {slug}")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("auditor", ["Anna"], indirect=True)
 def test_evidence_in_the_context_and_the_list_of_languages(app, auditor):
     page = auditor.page

@@ -159,6 +159,7 @@ def assert_blind(tap: Tap) -> None:
     assert tap.numbers_found(CANDIDATE_BASE, 2 * len(ITEM_IDS) * len(SYSTEMS) + 50) == set()
 
 
+@pytest.mark.long
 def test_first_visitors_of_a_fresh_server_get_no_lead_page(app, world, chromium):
     """Before a first session has run, Streamlit itself would run the file that the address names."""
     for person in (None, world.annotator):
@@ -248,6 +249,7 @@ def test_no_planted_name_reaches_an_annotator_by_any_way(app, world, chromium, p
     page.context.close()
 
 
+@pytest.mark.long
 def test_the_sign_in_page_names_nothing(app, chromium):
     tap, page = new_tap(chromium, app)
     page.goto(app.url)

@@ -15,7 +15,7 @@ from triptych.people import accounts
 from triptych.storage.models import StudyState
 from triptych.study import lifecycle
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 LETTERS = "ABCDEF"
 STUDIES = {"two-systems": 2, "five-systems": 5, "twelve-systems": 12}
 PHONE = {"width": 390, "height": 844}

@@ -12,7 +12,7 @@ from triptych.people import accounts
 from triptych.storage.models import Person, Study, StudyState
 from triptych.study import lifecycle
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 PASSCODE = "correct horse battery"
 FIRST, SECOND = "a-first-study", "a-second-study"
 LONG_TITLE = "Answers of three assistants to the questions of patients, rated by nurses"

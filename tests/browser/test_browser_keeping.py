@@ -114,6 +114,7 @@ def test_a_reload_brings_back_ratings_text_and_highlights(app, page):
     assert (count(app, Rating, name), count(app, Highlight, name)) == (6, 1)
 
 
+@pytest.mark.long
 def test_a_network_outage_is_reported_and_recovered(app, page, context):
     context.set_offline(True)
     radio(page, "A:fluency", 2).check()
@@ -124,6 +125,7 @@ def test_a_network_outage_is_reported_and_recovered(app, page, context):
     assert present(stored(app, token(page)).draft)["ratings"] == {"A": {"fluency": 2}, "B": {"fluency": 3}}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("instead", ["nothing", "a proxy's page"])
 def test_a_draft_lost_on_its_way_survives_a_reload(app, page, instead):
     """Behind a single sign-on, a proxy answers with its sign-in page and status 200 once its own login has ended."""
@@ -139,6 +141,7 @@ def test_a_draft_lost_on_its_way_survives_a_reload(app, page, instead):
     assert page.evaluate(LOCAL) == []
 
 
+@pytest.mark.long
 def test_a_killed_server_keeps_drafts_and_submits_once(app, page):
     browser.answer_all(page)
     radio(page, "C:fluency", 3).check()
@@ -158,6 +161,7 @@ def test_a_killed_server_keeps_drafts_and_submits_once(app, page):
     assert token(page) != name
 
 
+@pytest.mark.long
 def test_a_reload_after_a_kill_brings_the_draft_back(app, page):
     radio(page, "A:fluency", 3).check()
     is_saved(page)
@@ -167,6 +171,7 @@ def test_a_reload_after_a_kill_brings_the_draft_back(app, page):
     expect(radio(page, "A:fluency", 3)).to_be_checked()
 
 
+@pytest.mark.long
 def test_a_submit_lost_by_a_killed_server_is_repeated(app, page):
     browser.answer_all(page)
     is_saved(page)
@@ -179,6 +184,7 @@ def test_a_submit_lost_by_a_killed_server_is_repeated(app, page):
     assert (count(app, Submission, name), count(app, Rating, name)) == (1, 6)
 
 
+@pytest.mark.long
 def test_a_second_tab_overwrites_nothing_unasked(app, page, context):
     other = opened(context, app)
     radio(page, "A:fluency", 1).check()
@@ -196,6 +202,7 @@ def test_a_second_tab_overwrites_nothing_unasked(app, page, context):
     assert present(stored(app, token(page)).draft)["ratings"] == {"A": {"fluency": 1}, "B": {"fluency": 2}}
 
 
+@pytest.mark.long
 def test_a_second_tab_cannot_submit_over_what_the_first_stored(app, page, context):
     other = opened(context, app)
     browser.answer_all(page)
@@ -210,6 +217,7 @@ def test_a_second_tab_cannot_submit_over_what_the_first_stored(app, page, contex
     assert (now.state, now.draft) == ("reserved", before)
 
 
+@pytest.mark.long
 def test_a_submit_refused_for_another_tab_can_continue_here(app, page, context):
     browser.answer_all(page)
     is_saved(page)
@@ -227,6 +235,7 @@ def test_a_submit_refused_for_another_tab_can_continue_here(app, page, context):
     assert (done.state, present(done.draft)["ratings"]["A"]["fluency"]) == ("submitted", 3)
 
 
+@pytest.mark.long
 def test_a_late_answer_opens_no_other_item(app, chromium, annotator):
     """The next item came, with "Saved": what was changed meanwhile stayed on this computer without a message."""
     context = chromium.new_context(viewport=browser.SIZE)
@@ -252,6 +261,7 @@ def test_a_late_answer_opens_no_other_item(app, chromium, annotator):
     context.close()
 
 
+@pytest.mark.long
 def test_the_last_item_can_be_changed_after_the_end(app, page):
     all_done = page.get_by_role("heading", name="All done")
     for _ in range(4):
@@ -280,6 +290,7 @@ def without_answers(route: Any) -> None:
     route.continue_(post_data={**sent, "action": {**sent["action"], "answers": {}}})
 
 
+@pytest.mark.long
 def test_the_next_person_on_a_computer_sees_no_old_draft(app, page, context, annotator):
     name = token(page)
     radio(page, "A:fluency", 3).check()
@@ -330,6 +341,7 @@ def join_another(app: browser.App, page: Any) -> Who:
         return join(session, lifecycle.by_slug(session, OTHER), who)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stays", [False, True], ids=["whose login ends", "who stays signed in"])
 def test_who_withdraws_leaves_no_unsent_draft_behind(app, unsent, stays):
     if stays:
@@ -370,6 +382,7 @@ def with_link_of(person_id, app, context):
     return tab
 
 
+@pytest.mark.long
 def test_another_persons_link_closes_the_tabs_before(app, page, context, annotator):
     other = with_link_of(annotator("Ben"), app, context)
     name = token(page)
@@ -379,6 +392,7 @@ def test_another_persons_link_closes_the_tabs_before(app, page, context, annotat
     assert token(page) == token(other)
 
 
+@pytest.mark.long
 def test_a_sign_out_opens_no_waiting_link(app, page, context, annotator):
     """The tab connected again, found nobody signed in, and signed the browser in as the person of the link."""
     other = with_link_of(annotator("Ben"), app, context)
@@ -389,6 +403,7 @@ def test_a_sign_out_opens_no_waiting_link(app, page, context, annotator):
     other.wait_for_selector(browser.WORKBENCH)
 
 
+@pytest.mark.long
 def test_answers_after_a_login_ended_stay_on_the_computer(app, page, context):
     radio(page, "A:fluency", 3).check()
     is_saved(page)
@@ -410,6 +425,7 @@ def test_answers_after_a_login_ended_stay_on_the_computer(app, page, context):
     is_saved(page)
 
 
+@pytest.mark.long
 def test_signing_out_sends_drafts_and_clears_the_browser(app, page):
     name = token(page)
     page.evaluate("document.querySelector('[data-tw-question=\"A:fluency\"] input').click()")
@@ -419,6 +435,7 @@ def test_signing_out_sends_drafts_and_clears_the_browser(app, page):
     assert page.evaluate(LOCAL) == []
 
 
+@pytest.mark.long
 def test_cancelling_a_sign_out_keeps_unsent_answers(app, page):
     page.route(DRAFT, lambda route: route.abort())
     radio(page, "A:fluency", 2).check()
@@ -436,6 +453,7 @@ def test_cancelling_a_sign_out_keeps_unsent_answers(app, page):
 FULL = "() => { Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError'); }; }"
 
 
+@pytest.mark.long
 def test_a_tab_with_answers_only_here_asks_before_it_closes(app, page, context):
     """The screen said that they were saved on this computer, and the tab closed without a question."""
     page.evaluate(FULL)
@@ -453,6 +471,7 @@ def test_a_tab_with_answers_only_here_asks_before_it_closes(app, page, context):
     expect(radio(page, "A:fluency", 2)).to_be_checked()
 
 
+@pytest.mark.long
 def test_answers_only_here_are_not_called_kept_after_a_login(app, page):
     page.evaluate(FULL)
     with app.writing() as session:
@@ -462,6 +481,7 @@ def test_answers_only_here_are_not_called_kept_after_a_login(app, page):
     expect(page.locator(".tw-notices").get_by_role("button", name="Sign in")).to_be_visible()
 
 
+@pytest.mark.long
 def test_a_submission_that_is_only_here_is_not_called_saved(app, page):
     page.evaluate(FULL)
     browser.answer_all(page)
@@ -472,6 +492,7 @@ def test_a_submission_that_is_only_here_is_not_called_saved(app, page):
     expect(page.locator(".tw-notices")).not_to_contain_text("Keep this page open")
 
 
+@pytest.mark.long
 def test_signing_out_with_answers_only_here_asks_once(app, page):
     """They were lost without a question, since only answers in the browser's storage were asked about."""
     page.evaluate(FULL)
@@ -492,6 +513,7 @@ def test_signing_out_with_answers_only_here_asks_once(app, page):
     assert "have not reached the server" in question
 
 
+@pytest.mark.long
 def test_a_sign_out_closes_a_tab_whatever_only_it_has(app, page, context):
     """It asked, and stayed for the next person if they cancelled."""
     page.evaluate(FULL)
@@ -510,6 +532,7 @@ def test_a_sign_out_closes_a_tab_whatever_only_it_has(app, page, context):
     page.remove_listener("dialog", stay)
 
 
+@pytest.mark.long
 def test_signing_out_anyway_leaves_nothing_on_the_computer(app, page):
     page.route(DRAFT, lambda route: route.abort())
     radio(page, "A:verdict", "reject").check()
@@ -551,6 +574,7 @@ def lined(app: browser.App, context: Any, annotator: Callable[..., int]) -> tupl
     return page, Line(page)
 
 
+@pytest.mark.long
 def test_answers_written_offline_survive_leaving_the_page(app, lined):
     page, line = lined
     name = browser.open_workbench(page, app, SLUG)
@@ -568,6 +592,7 @@ def test_answers_written_offline_survive_leaving_the_page(app, lined):
     page.wait_for_function(f"() => {LOCAL}.length === 0")
 
 
+@pytest.mark.long
 def test_a_page_drawn_twice_mounts_one_workbench(app, lined):
     page, line = lined
     held: list[Any] = []
@@ -587,6 +612,7 @@ def test_a_page_drawn_twice_mounts_one_workbench(app, lined):
     assert (page.locator(".tw").count(), count(app, Submission, name)) == (1, 1)
 
 
+@pytest.mark.long
 def test_an_interrupted_sign_out_asks_again_about_drafts(app, page):
     out, again = "**/auth/sign-out", page.get_by_role("button", name="Not signed out: no answer. Try again")
     page.route(out, lambda route: route.abort())
@@ -620,6 +646,7 @@ def test_an_interrupted_sign_out_asks_again_about_drafts(app, page):
     assert page.evaluate(LOCAL) == []
 
 
+@pytest.mark.long
 def test_six_keys_in_quick_succession_are_six_right_ratings(app, page):
     expect(page.locator("[data-tw-progress]")).to_be_focused()
     page.keyboard.type("321132", delay=30)
@@ -633,6 +660,7 @@ def test_six_keys_in_quick_succession_are_six_right_ratings(app, page):
         assert ratings[slot][criterion] == (int(digit) if criterion == "fluency" else keys[int(digit) - 1])
 
 
+@pytest.mark.long
 def test_a_plain_http_address_of_the_lab_works(app, chromium, annotator):
     """Browsers withhold crypto.randomUUID and more where a page is no secure context."""
     context = chromium.new_context(viewport=browser.SIZE)

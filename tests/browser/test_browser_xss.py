@@ -267,6 +267,7 @@ def visible(words: str) -> str:
     return " ".join(words.replace("\u2060", "").split())
 
 
+@pytest.mark.long
 def test_the_watch_itself_sees_scripts_requests_and_links(app, chromium):
     context = chromium.new_context(bypass_csp=True)
     watch = Watch(context, app.url)
@@ -333,6 +334,7 @@ def type_everything(page: Any) -> None:
     browser.expect(browser.saved(page)).to_have_attribute("data-state", "saved")
 
 
+@pytest.mark.long
 def test_typed_names_explanations_notes_and_comments_come_back_as_text(app, world, watched):
     watch, page = watched
     come_in(page, app, world, "<img src=x onerror=__xss('name')>")
@@ -350,6 +352,7 @@ def test_typed_names_explanations_notes_and_comments_come_back_as_text(app, worl
     watch.look(page)
 
 
+@pytest.mark.long
 def test_the_list_of_studies_shows_titles_literally(app, world, watched):
     watch, page = watched
     browser.signed_in(page.context, app, world.lead)
@@ -359,6 +362,7 @@ def test_the_list_of_studies_shows_titles_literally(app, world, watched):
     watch.look(page)
 
 
+@pytest.mark.long
 def test_study_pages_show_rubric_and_people_as_plain_text(app, world, watched):
     watch, page = watched
     browser.signed_in(page.context, app, world.lead)
@@ -375,6 +379,7 @@ def test_study_pages_show_rubric_and_people_as_plain_text(app, world, watched):
     watch.look(page)
 
 
+@pytest.mark.long
 def test_results_draw_titles_systems_and_reasons_as_text(app, world, watched):
     watch, page = watched
     browser.signed_in(page.context, app, world.lead)
@@ -390,6 +395,7 @@ def test_results_draw_titles_systems_and_reasons_as_text(app, world, watched):
         watch.look(page)
 
 
+@pytest.mark.long
 def test_the_ratings_grid_shows_explanations_as_text(app, world, watched):
     watch, page = watched
     browser.signed_in(page.context, app, world.lead)
@@ -401,6 +407,7 @@ def test_the_ratings_grid_shows_explanations_as_text(app, world, watched):
     watch.look(page)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "path", ["study", "design", "preview", "items", "quality", "report", "log", "people", "workbooks", "dry_run"]
 )
@@ -420,6 +427,7 @@ def test_every_page_of_a_study_shows_hostile_texts_literally(app, world, watched
     assert page.get_by_test_id("stException").count() == 0
 
 
+@pytest.mark.long
 def test_no_table_offers_a_file_that_a_spreadsheet_runs(app, world, watched):
     """Streamlit's own CSV of a table holds formulas as they were typed; our exports mark them."""
     _, page = watched

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import pytest
 from sqlalchemy import func, select
 
 from bench.client import Annotator, PageFailed
@@ -100,6 +101,7 @@ def check_stored(home: Path, acknowledged: Acknowledged) -> None:
     engine.dispose()
 
 
+@pytest.mark.long
 def test_twenty_kills_lose_no_acknowledged_submission_or_draft(tmp_path: Path, forked: Any):
     draw = random.Random(20)
     world, acknowledged = build_world(tmp_path, items=1500, annotators=ANNOTATORS, raters=ANNOTATORS), Acknowledged()

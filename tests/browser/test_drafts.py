@@ -18,7 +18,7 @@ from triptych.storage.models import Membership, Role, StudyState
 from triptych.study import lifecycle
 from triptych.study.settings import StudySettings, settings_of
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 chromium = browser.chromium
 
 Page = Any

@@ -24,7 +24,7 @@ from triptych.storage.models import Access
 from triptych.study import lifecycle
 from triptych.web.session import COOKIE
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 LEAD_PAGES = sorted(path.stem for path in (ROOT / "pages" / "lead").glob("*.py"))
 PASSCODE = "correct horse battery"
 SIGN_OUT = "Sign out"

@@ -58,6 +58,7 @@ def page(app: browser.App, context: Any) -> Any:
     return browser.afresh(context, app)
 
 
+@pytest.mark.long
 def test_arabic_is_mirrored_answered_by_keys_and_stored(app, page):
     browser.signed_in(page.context, app, PEOPLE["Amal"])
     browser.open_workbench(page, app, SLUG)
@@ -91,6 +92,7 @@ def test_arabic_is_mirrored_answered_by_keys_and_stored(app, page):
     expect(page.locator("[data-tw-submit]")).to_have_text("Abschicken")
 
 
+@pytest.mark.long
 def test_a_return_code_is_read_from_the_left_in_arabic(app, page):
     page.goto(f"{app.url}/?study={SLUG}")
     page.get_by_role("textbox").first.fill("Dalia")
@@ -100,6 +102,7 @@ def test_a_return_code_is_read_from_the_left_in_arabic(app, page):
     assert code.evaluate(LEFT_TO_RIGHT)
 
 
+@pytest.mark.long
 def test_a_date_is_read_from_the_left_in_arabic(app, page):
     browser.signed_in(page.context, app, PEOPLE["Badr"])
     page.goto(f"{app.url}/my_data")
@@ -107,6 +110,7 @@ def test_a_date_is_read_from_the_left_in_arabic(app, page):
     assert "\u2066" in joined.inner_text() and joined.inner_text().endswith("UTC\u2069")
 
 
+@pytest.mark.long
 def test_my_work_in_arabic_suits_a_finger_and_the_window(app, chromium):
     size = {"width": 390, "height": 844}
     phone = chromium.new_context(viewport=size, locale="ar-EG", has_touch=True, is_mobile=True)

@@ -142,6 +142,7 @@ def contexts(chromium: Any) -> tuple[Any, Any]:
     return chromium.new_context(), chromium.new_context()
 
 
+@pytest.mark.long
 def test_posts_from_upload_to_results(tmp_path: Path, contexts: tuple[Any, Any], port: int, forked: Any):
     file = posts()
     items = [json.loads(line) for line in file.read_text().splitlines()]

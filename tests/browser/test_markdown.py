@@ -126,6 +126,7 @@ def loaded(page: Any) -> set[str]:
     return {name.rpartition("/")[2] for name in names if "/workbench/markdown/" in name}
 
 
+@pytest.mark.long
 def test_marks_are_stored_as_raw_spans_and_drawn_again(app, context):
     page = context.new_page()
     browser.open_workbench(page, app, "marked")
@@ -172,6 +173,7 @@ def test_a_plain_study_keeps_its_text_and_loads_no_parser(app, context):
     page.close()
 
 
+@pytest.mark.long
 def test_links_and_images_are_text_with_their_address(app, context):
     page = context.new_page()
     asked: list[str] = []

@@ -57,6 +57,7 @@ def marks(page) -> list[str]:
     return page.locator("mark").all_inner_texts()
 
 
+@pytest.mark.long
 def test_offsets_count_characters_even_after_emoji_and_accents(draw):
     text = "Dear 😀 guest 👩‍👩‍👧, caf\u0065\u0301 הוטל at six"
     start = text.index("הוטל")

@@ -16,7 +16,7 @@ from sqlmodel import select
 from triptych import clock
 from triptych.storage.models import Assignment, Login, Rating, Submission
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 chromium = browser.chromium
 
 SLUG = "offline"

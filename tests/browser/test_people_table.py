@@ -13,6 +13,8 @@ from triptych.people import accounts, invitations, links, roster
 from triptych.storage.models import Person
 from triptych.study import lifecycle
 
+pytestmark = pytest.mark.long
+
 chromium = browser.chromium
 ROW, HALF_A_ROW = 35, 17  # pixels of the table
 

@@ -30,7 +30,7 @@ from bench.server import Server, running_app
 from triptych.rubric.files import read_shipped
 from triptych.rubric.model import Rubric
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 chromium = browser.chromium
 Page = Any
 # (item, system, criterion) → point

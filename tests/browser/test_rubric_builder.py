@@ -16,7 +16,7 @@ from triptych.storage import database
 from triptych.storage.models import StudyState
 from triptych.study import design, lifecycle
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 chromium = browser.chromium
 MOST_ACTIONS = 12
 IN_TAB = "Object.keys(sessionStorage).filter((key) => key.includes('rubric'))"

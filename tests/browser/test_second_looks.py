@@ -12,6 +12,8 @@ from triptych.results import adjudication
 from triptych.storage.models import Assignment, Item, Person, Study
 from triptych.study.persons import Who
 
+pytestmark = pytest.mark.long
+
 chromium = browser.chromium
 
 

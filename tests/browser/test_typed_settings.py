@@ -16,7 +16,7 @@ from triptych.people import accounts
 from triptych.study import lifecycle, saved_setting
 from triptych.web.session import stored_name
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 chromium = browser.chromium
 
 SECTION = "section=Before+the+first+item"

@@ -167,6 +167,7 @@ def focus_heading(page) -> None:
     page.locator("[data-tw-progress]").focus()
 
 
+@pytest.mark.long
 def test_the_pure_modules_pass_their_own_tests():
     node = shutil.which("node")
     if node is None:
@@ -176,12 +177,14 @@ def test_the_pure_modules_pass_their_own_tests():
     assert run.returncode == 0, run.stdout[-4000:]
 
 
+@pytest.mark.long
 def test_nothing_is_answered_before_the_annotator_answers(open_view):
     page = open_view("conversation")
     assert page.locator("[data-tw-question] input:checked").count() == 0
     assert page.locator(".tw-range").get_attribute("aria-valuetext") == "not answered"
 
 
+@pytest.mark.long
 def test_a_rating_is_drawn_and_saved_at_once(open_view, server):
     page = open_view()
     radio(page, "A:fluency", 5).check()
@@ -246,6 +249,7 @@ def test_keys_act_on_the_first_item_without_a_click(open_view):
     expect(page.locator("#elsewhere")).to_be_focused()
 
 
+@pytest.mark.long
 def test_keys_act_when_what_had_the_focus_is_gone(open_view):
     page = open_view("conversation")
     page.locator("[data-tw-note-toggle]").click()
@@ -279,6 +283,7 @@ def test_plain_letters_do_not_reach_the_page_around(open_view):
     assert page.evaluate("heard") == []
 
 
+@pytest.mark.long
 def test_keys_can_be_switched_off_and_stay_off(open_view):
     page = open_view()
     page.locator("[data-tw-keys]").click()
@@ -291,6 +296,7 @@ def test_keys_can_be_switched_off_and_stay_off(open_view):
     assert page.locator("[data-tw-question] input:checked").count() == 0
 
 
+@pytest.mark.long
 def test_j_and_k_move_between_questions_arrows_do_not(open_view):
     page = open_view()
     radio(page, "A:relevance", 3).check()
@@ -650,6 +656,7 @@ def drag(page: Any, box: str, start: int, end: int) -> None:
     page.mouse.up()
 
 
+@pytest.mark.long
 def test_the_pointer_marks_words_and_keys_mark_letters(open_view, server):
     page = open_view()
     page.evaluate(
@@ -708,6 +715,7 @@ def test_highlights_work_by_keyboard_alone(open_view):
     expect(page.locator('[data-tw-text="A"] mark')).to_have_count(0)
 
 
+@pytest.mark.long
 def test_evidence_is_marked_in_the_context_alone(open_view):
     page = open_view("evidence")
     offered = page.locator(".tw-float [data-tw-label]")
@@ -742,6 +750,7 @@ def test_evidence_is_marked_in_the_context_alone(open_view):
     assert (span["slot"], text[span["start"] : span["end"]]) == ("context", "Lovely **breakfast** 😀")
 
 
+@pytest.mark.long
 def test_evidence_in_a_dialogue_is_in_one_turn(open_view, server):
     page = open_view("evidence_in_turns", 390, 844)
     assert page.locator('[data-tw-text="A"]').get_attribute("contenteditable") is None
@@ -755,6 +764,7 @@ def test_evidence_in_a_dialogue_is_in_one_turn(open_view, server):
     assert (span["slot"], span["turn"], span["start"], span["end"], span["label"]) == ("context", 1, 5, 14, "evidence")
 
 
+@pytest.mark.long
 def test_a_highlight_is_relabelled_commented_and_removed_in_its_popover(open_view, server):
     page = open_view("conversation")
     select_text(page, "A:1", 0, 10)
@@ -821,6 +831,7 @@ def test_find_counts_hits_of_open_texts_only(open_view):
     assert page.evaluate(FOUND) == []
 
 
+@pytest.mark.long
 def test_find_reaches_across_highlights_and_keeps_them(open_view):
     page = open_view()
     page.locator("[data-tw-view=single]").click()
@@ -848,6 +859,7 @@ TOP_TURN = """() => {
 }"""
 
 
+@pytest.mark.long
 def test_the_place_in_a_long_dialogue_is_kept(open_view):
     page = open_view("manyTurns")
     page.wait_for_function(f"({TOP_TURN})() > 1900")
@@ -956,6 +968,7 @@ def test_a_sample_is_quoted_as_its_language_does(open_view):
     assert open_view().evaluate(sample) == "For example: „Sie passt.“"
 
 
+@pytest.mark.long
 def test_a_reason_leads_a_phone_to_the_next_response(open_view):
     """An answer that asks why does not go on by itself."""
     page = open_view("dialogue", 390, 844)
@@ -1034,6 +1047,7 @@ def test_previous_and_next_go_on_from_the_button_below(open_view):
     expect(page.locator('.tw-current[data-tw-question="A:fluency"]')).to_be_visible()
 
 
+@pytest.mark.long
 def test_an_unanswered_draft_is_sent_again_by_a_reload(open_view, server):
     page = open_view()
     page.route("**/desk/draft", lambda route: route.abort())
@@ -1085,6 +1099,7 @@ def test_answers_in_two_tabs_are_both_shown_to_choose_from(open_view, server, ch
     assert server.drafts[-1]["take"] is True and server.drafts[-1]["base"] == 7 and server.drafts[-1]["seq"] == 8
 
 
+@pytest.mark.long
 def test_an_invalid_draft_says_why_and_changes_are_sent(open_view, server):
     page = open_view()
     server.refusal = (400, {"refused": "invalid", "message": "That does not fit."})
@@ -1109,6 +1124,7 @@ def test_the_content_note_opens_and_closes_by_its_button(open_view):
     expect(note).to_have_count(0)
 
 
+@pytest.mark.long
 def test_each_tab_has_its_own_pen_across_reloads(open_view):
     page = open_view()
     pen = page.evaluate("sessionStorage.getItem('triptych-pen')")
@@ -1119,6 +1135,7 @@ def test_each_tab_has_its_own_pen_across_reloads(open_view):
     assert page.evaluate("sessionStorage.getItem('triptych-pen')") == pen
 
 
+@pytest.mark.long
 def test_signing_in_again_is_offered_without_taking_the_focus(open_view, server):
     page = open_view()
     server.refusal = (401, {"refused": "signed_out", "message": "You are signed out."})
@@ -1140,6 +1157,7 @@ def is_all_saved(page) -> bool:
       new CustomEvent('triptych:sign-out', {detail: {waitUntil: (done) => done.then(resolve)}})))""")
 
 
+@pytest.mark.long
 def test_signing_out_waits_for_drafts_of_earlier_items(open_view, server):
     page = open_view()
     page.evaluate("() => { Storage.prototype.setItem = () => { throw new DOMException('', 'QuotaExceededError'); }; }")
@@ -1172,6 +1190,7 @@ def test_signing_out_forgets_only_that_persons_drafts(open_view):
     assert sizes == ["triptych:two.a:pen"]
 
 
+@pytest.mark.long
 def test_leaving_the_page_sends_what_is_unsent(open_view, server):
     page = open_view()
     radio(page, "A:fluency", 5).check()
@@ -1251,6 +1270,7 @@ def test_the_scores_of_training_items_join_the_guidelines_after_training(open_vi
     expect(page.locator("[data-tw-guidelines]")).to_contain_text("One slip.")
 
 
+@pytest.mark.long
 def test_a_second_click_or_key_submits_no_second_item(open_view):
     """The second click meets the next item, whose button is in the same place and which needs no answer."""
     page = open_view()
@@ -1312,6 +1332,7 @@ def test_a_preview_never_says_that_something_is_saved(open_view):
 LAID_OUT = "() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("view", ["reviews", "dialogue", "conversation", "succession", "training"])
 def test_nothing_is_wider_than_the_window(open_view, view):
     page = open_view(view)
@@ -1379,6 +1400,7 @@ TARGETS = """(high) => [...document.querySelectorAll(
   .filter(([, r]) => r.width < 24 || r.height < high).map(([name, r]) => [name, r.width, r.height])"""
 
 
+@pytest.mark.long
 def test_targets_are_large_enough_for_pointer_and_finger(open_view, chromium):
     mouse = open_view("conversation")
     assert mouse.evaluate(TARGETS, 24) == []
@@ -1407,6 +1429,7 @@ def test_text_and_question_fit_a_window_at_200_percent(open_view, width, height)
     assert places[2]["height"] >= 60  # two lines of text at least
 
 
+@pytest.mark.long
 def test_forced_colours_show_answers_highlights_and_question(open_view):
     page = open_view()
     page.emulate_media(forced_colors="active", reduced_motion="reduce")

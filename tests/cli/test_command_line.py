@@ -50,6 +50,7 @@ def run(monkeypatch, capsys):
     return running
 
 
+@pytest.mark.long
 def test_a_study_is_created_and_launched_without_a_browser(run, sqlite_engine, tmp_path):
     assert run("people", "add-lead", "Dr Lead")[0] == 0
     words = ("study", "create", "Dr Lead", "Next turns", "dialogue_response", ITEMS)
@@ -394,6 +395,7 @@ def test_an_export_to_a_closed_output_is_not_called_written(monkeypatch, capsys,
     assert (code, capsys.readouterr().err) == (2, "Standard output: Bad file descriptor.\n")
 
 
+@pytest.mark.long
 def test_a_link_to_standard_output_stays_a_link(run, rated, tmp_path):
     # not /dev/stdout itself: a fault here would replace it for the whole machine
     device = tmp_path / "stdout"
@@ -470,6 +472,7 @@ def test_every_command_reads_or_needs_the_database_to_itself():
     assert [name for name in BESIDE_THE_APP if f"`{name}`" not in reference()] == []
 
 
+@pytest.mark.long
 def test_a_running_server_refuses_commands_that_write(run, sqlite_engine, rated, tmp_path):
     lock = database.lock_server(sqlite_engine)
     try:
@@ -487,6 +490,7 @@ def test_a_running_server_refuses_commands_that_write(run, sqlite_engine, rated,
     assert zipfile.ZipFile(tmp_path / "events.zip").testzip() is None
 
 
+@pytest.mark.long
 def test_a_backup_is_restored_and_a_capsule_opened_by_command(run, sqlite_engine, rated, tmp_path, monkeypatch):
     assert run("data", "backup")[0] == 0
     assert run("study", "export", rated.slug, str(tmp_path / "study.zip"))[0] == 0
@@ -507,6 +511,7 @@ def test_a_backup_is_restored_and_a_capsule_opened_by_command(run, sqlite_engine
     assert run("data", "verify")[0] == 0
 
 
+@pytest.mark.long
 def test_an_archive_is_made_of_a_closed_study(run, sqlite_engine, rated, tmp_path):
     lead = "L"
     with writing(sqlite_engine) as session:
@@ -575,6 +580,7 @@ def test_an_option_that_names_no_file_is_not_left_out(run, rated, words):
     assert (code, f"'{words[-2]}': it names no file." in complaint) == (2, True)
 
 
+@pytest.mark.long
 def test_names_that_are_not_utf8_are_logged_with_a_replacement(run, sqlite_engine, rated, tmp_path):
     assert run("data", "backup")[0] == 0
     given = tmp_path / os.fsdecode(b"old \xff.db")
@@ -594,6 +600,7 @@ def test_names_that_are_not_utf8_are_logged_with_a_replacement(run, sqlite_engin
     assert (folder / "index.html").is_file()
 
 
+@pytest.mark.long
 def test_an_archive_that_cannot_be_logged_is_not_written(run, sqlite_engine, rated, tmp_path, monkeypatch):
     with writing(sqlite_engine) as session:
         lifecycle.set_state(session, lifecycle.by_slug(session, rated.slug), StudyState.closed, "L")

@@ -163,6 +163,7 @@ def test_help_imports_nothing_slow(words):
     subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, capture_output=True)
 
 
+@pytest.mark.long
 def test_answers_are_one_json_object_where_asked(run, tmp_path):
     (tmp_path / "items.csv").write_text(ITEMS)
     create = ("study", "create", "Dr Lead", "Two", "dialogue_response", str(tmp_path / "items.csv"), "--json")

@@ -95,6 +95,7 @@ def dialogues(sqlite_engine):
         yield session, study
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("key", FORMATS)
 def test_every_export_names_its_design_and_last_event(filled, key):
     session, study, _, people = filled
@@ -141,6 +142,7 @@ def test_an_export_says_who_agreed_to_its_publication(filled, key, sharing, sent
     assert ("study archive" in readme) == bool(sentence)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("key", FORMATS)
 def test_the_same_state_of_a_study_makes_the_same_bytes(filled, key):
     session, study, *_ = filled
@@ -154,6 +156,7 @@ def readable(name: str, data: bytes) -> str:
     return data.decode()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("key", FORMATS)
 def test_an_export_names_systems_only_after_the_unblinding(filled, key):
     session, study, lead, _ = filled
@@ -165,6 +168,7 @@ def test_an_export_names_systems_only_after_the_unblinding(filled, key):
     assert all(name in named for name in SYSTEMS)
 
 
+@pytest.mark.long
 def test_no_file_is_named_by_a_user(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, _, people = make_study(session, title="../../etc/passwd\\ \u202e evil", items=1)

@@ -208,6 +208,7 @@ def test_a_metric_is_correlated_and_leaves_the_scale_unchanged(imported, name, r
     assert ratings.asked.scores == {metric.key}
 
 
+@pytest.mark.long
 def test_a_report_says_neither_metrics_nor_unrated_systems_were_judged(imported, tmp_path, monkeypatch):
     lines = "".join(f"{item},Why {item}?,So,Thus,Hence,Never rated\n" for item in range(12))
     items = f"item_id,context,cand:m,cand:n,cand:o,cand:p\n{lines}".encode()
@@ -238,6 +239,7 @@ def test_a_continued_study_does_not_ask_people_for_judge_scores(imported):
     assert study.state == "open"
 
 
+@pytest.mark.long
 def test_a_continued_import_vouches_for_annotations_made_here_only(imported):
     study, _, session = imported(together(ROWS, items=ITEMS), stays_open=True, raters=3)
     who = join(session, study, add_person(session, "ann"))
@@ -700,6 +702,7 @@ SMALL = ("newsroom", "squality")
 LARGE = ("dices350", "dices990", "hanna", "pandalm", "recipes", "summeval_crowd", "summeval_experts")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [*SMALL, *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE)])
 def test_a_public_set_keeps_means_and_shares_when_imported(imported, shared: Path, name: str):
     source = pd.read_csv(public_set(shared, name), dtype=str, keep_default_na=False)
@@ -730,6 +733,7 @@ def test_a_large_public_set_fits_its_proposed_scale(shared: Path, name: str):
     assert not [value for proposal in import_ratings.proposed([file]) for value in proposal.unfit]
 
 
+@pytest.mark.long
 def test_real_ratings_with_texts_and_highlights_become_a_finished_study(imported, shared: Path):
     real = shared / "real"
     files = [read((real / name).read_bytes(), name) for name in ("squality_3_ratings.csv", "squality_3_highlights.csv")]

@@ -287,6 +287,7 @@ def test_odd_paths_of_a_potato_project_are_reported(paths: str, message: str):
     assert message in "".join(messages(ratings))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("text", "most"),
     [(str([1] * 6_000), "20,000 keys and values"), ("x: 'a" + "\n" * 300_000 + "b'", "1,000,000 bytes")],
@@ -373,6 +374,7 @@ def test_a_zip_is_inflated_up_to_a_limit_only(monkeypatch: pytest.MonkeyPatch):
         read_files(zipped(**{"a.csv": b" " * 2**19, "b.csv": b" " * (2**19 + 1)}), "x.zip")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cell", ["", "1"])
 def test_a_wide_table_has_a_million_cells_for_ratings(cell: str):
     header = ",".join(["item_id", "annotator", *(f"c{number}" for number in range(198))])
@@ -387,6 +389,7 @@ def test_nested_lists_make_rows_up_to_a_limit(monkeypatch: pytest.MonkeyPatch):
         records({"item_id": "i", "votes": [{"x": 1}] * 2}, {"item_id": "j", "votes": [{"x": 1}] * 2})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
@@ -417,6 +420,7 @@ def with_places(nested: Any, place: str = "") -> Any:
     return place if isinstance(nested, str) else [with_places(part, f"{place}#{n}") for n, part in enumerate(nested, 1)]
 
 
+@pytest.mark.long
 @given(st.lists(st.lists(RAGGED, min_size=1, max_size=3).map(with_places), min_size=2, max_size=3))
 def test_ragged_lists_side_by_side_lose_no_value(fields: list[Any]):
     values: dict[str, Any] = {f"f{n}": field for n, field in enumerate(fields)}

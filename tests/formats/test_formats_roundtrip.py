@@ -60,6 +60,7 @@ def as_csv(rows: list[list[str]]) -> bytes:
         return file.getvalue().encode()
 
 
+@pytest.mark.long
 @given(items(TEXT, turns=True), st.booleans(), st.booleans())
 def test_items_come_back_from_json_as_they_were(written: list[dict], ascii_only: bool, as_list: bool) -> None:
     parts = [json.dumps(item, ensure_ascii=ascii_only) for item in written]
@@ -69,6 +70,7 @@ def test_items_come_back_from_json_as_they_were(written: list[dict], ascii_only:
     assert [as_written(item) for item in file.items] == written
 
 
+@pytest.mark.long
 @given(items(CELL_TEXT, turns=False))
 def test_items_come_back_from_a_wide_csv_as_they_were(written: list[dict]) -> None:
     systems = list(written[0]["candidates"])
@@ -81,6 +83,7 @@ def test_items_come_back_from_a_wide_csv_as_they_were(written: list[dict]) -> No
     assert [as_written(item) for item in file.items] == written
 
 
+@pytest.mark.long
 @given(items(CELL_TEXT, turns=False))
 def test_items_come_back_from_a_long_csv_as_they_were(written: list[dict]) -> None:
     header = ["item_id", "context", "system", "text", "meta:domain"]
@@ -163,6 +166,7 @@ JSON_VALUE = st.recursive(
 )
 
 
+@pytest.mark.long
 @given(st.lists(st.dictionaries(st.sampled_from(KEYS), JSON_VALUE), max_size=3), st.booleans())
 def test_any_json_is_read_or_refused_with_a_reason(values: list[dict], judge: bool) -> None:
     options = ReadOptions(judge_conversation=judge, append_field="text", append_speaker="A" if judge else None)

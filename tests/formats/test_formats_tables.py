@@ -407,6 +407,7 @@ def test_a_bomb_of_text_is_refused_with_a_reason(content: bytes, words: str) -> 
     assert any(word in messages for word in words.split("|")), messages[:300]
 
 
+@pytest.mark.long
 def test_more_than_a_hundred_thousand_items_are_refused() -> None:
     with pytest.raises(ImportRefused, match="at most 100,000"):
         read("item_id,context,cand:a\n" + "".join(f"{number},c,x\n" for number in range(100_001)))

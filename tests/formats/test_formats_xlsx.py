@@ -239,6 +239,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_workbook_is_refused_with_a_reason(name: str) -> None:
     make, words = HOSTILE[name]
@@ -248,6 +249,7 @@ def test_a_hostile_workbook_is_refused_with_a_reason(name: str) -> None:
     assert any(word in str(refused.value) for word in words.split("|")), str(refused.value)
 
 
+@pytest.mark.long
 def test_a_dull_but_honest_workbook_is_read() -> None:
     """The same line 5,000 times packs more than 100 to 1; below 8 MiB that is no reason to refuse it."""
     rows = [HEADER, *([str(number), "the same context", "thanks", "thanks"] for number in range(5_000))]

@@ -103,6 +103,7 @@ def test_dependencies_are_the_pins_of_requirements():
     assert PROJECT["optional-dependencies"]["postgres"][0] in requirements("requirements-dev.txt")
 
 
+@pytest.mark.long
 def test_the_wheel_holds_everything_the_app_needs_and_nothing_else(wheel: Path):
     files = {name for name in repository_files() if name.startswith("triptych/")}
     files |= {APP + name for name in repository_files() if name == "requirements.txt" or name.startswith(SHIPPED)}
@@ -112,6 +113,7 @@ def test_the_wheel_holds_everything_the_app_needs_and_nothing_else(wheel: Path):
     assert {name.split("/")[0] for name in packed} == {"triptych", f"triptych-{PROJECT['version']}.dist-info"}
 
 
+@pytest.mark.long
 def test_the_sdist_builds_the_same_wheel(wheel: Path, tmp_path: Path):
     build: list[str | Path] = [sys.executable, "-m", "hatchling", "build", "-d", tmp_path, "-t"]
     subprocess.run([*build, "sdist"], cwd=ROOT, check=True, capture_output=True)
@@ -191,6 +193,7 @@ def server(installed: Installation) -> Iterator[Server]:
         started.stop()
 
 
+@pytest.mark.long
 def test_checkout_and_installation_report_the_same_version(installed: Installation):
     command: list[str | Path] = [installed.python.with_name("triptych"), "--version"]
     printed = subprocess.run(
@@ -201,6 +204,7 @@ def test_checkout_and_installation_report_the_same_version(installed: Installati
     assert settings.version() == PROJECT["version"]
 
 
+@pytest.mark.long
 def test_settings_of_the_working_folder_do_not_count(installed: Installation, server: Server):
     hostile, ours = installed.settings(installed.hostile), installed.settings(installed.app)
     assert not {name for name, value in CLOSED_SETTINGS.items() if hostile.get(name) == value}
@@ -214,6 +218,7 @@ def test_settings_of_the_working_folder_do_not_count(installed: Installation, se
         socket.create_connection(("127.0.0.2", port), timeout=20).close()
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_the_main_job_works_from_a_wheel(
     installed: Installation,

@@ -126,6 +126,7 @@ def journey(tmp_path_factory, ready_sqlite) -> Iterator[Journey]:
         engine.dispose()
 
 
+@pytest.mark.long
 def test_the_study_holds_beside_another_of_its_name(journey):
     assert faults(journey.second) == {SLUG: "", f"{SLUG}-2": ""}
     with reading(journey.first) as here, reading(journey.second) as there:
@@ -170,6 +171,7 @@ def test_an_earlier_head_and_an_export_still_prove_it(journey):
             assert events.chain_hash(row) == previous
 
 
+@pytest.mark.long
 def test_it_goes_on_and_travels_again(journey, tmp_path, ready_sqlite):
     third = home(tmp_path / "third.db", ready_sqlite)
     with writing(journey.second) as session:
@@ -209,6 +211,7 @@ def test_the_same_study_comes_once(journey):
         capsule.import_study(journey.file, journey.second, journey.lead)
 
 
+@pytest.mark.long
 def test_it_arrives_in_postgresql_and_travels_on(journey, postgres_engine, make_study, tmp_path, ready_sqlite):
     """Its tables have no spare types: numbers grow, sequences go on, and what SQLite stored as text is a time."""
     with writing(postgres_engine) as session:
@@ -234,6 +237,7 @@ def test_it_arrives_in_postgresql_and_travels_on(journey, postgres_engine, make_
     last.dispose()
 
 
+@pytest.mark.long
 def test_earlier_copies_of_a_renamed_person_are_listed(journey, tmp_path, ready_sqlite, monkeypatch):
     """The file has them under another pseudonym, which belongs to somebody else here."""
     monkeypatch.setenv("TRIPTYCH_HOME", str(tmp_path))
@@ -262,6 +266,7 @@ second,i1,s2,fluency,2,0
 """
 
 
+@pytest.mark.long
 def test_a_renamed_annotators_exclusion_still_counts_at_the_closing(tmp_path, ready_sqlite):
     """The planned annotation that the exclusion left open was counted as received."""
     items = read_items(b"id,context,candidate:s1,candidate:s2\ni1,c,one,other\n", "items.csv")
@@ -301,6 +306,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("put_in", HOSTILE)
 def test_a_hostile_file_leaves_nothing_behind(journey, tmp_path, ready_sqlite, put_in):
     fresh = home(tmp_path / "fresh.db", ready_sqlite)
@@ -342,6 +348,7 @@ ODD_VALUES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "new"), ODD_VALUES)
 def test_a_log_with_values_that_stop_an_erasure_is_refused(journey, tmp_path, ready_sqlite, kind, new):
     """Hashes and rows are right; results, exports, or lists of copies to delete, would end in an error for good."""
@@ -352,6 +359,7 @@ def test_a_log_with_values_that_stop_an_erasure_is_refused(journey, tmp_path, re
     fresh.dispose()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("old", "new"),
     [({}, {"retired": 5}), ({}, {"reason": None}), ({"plan": [5]}, {}), ({"consent": {"after_withdrawal": "x"}}, {})],
@@ -369,6 +377,7 @@ def test_an_amendment_with_values_that_no_program_wrote_is_refused(journey, tmp_
     fresh.dispose()
 
 
+@pytest.mark.long
 def test_a_study_with_a_check_answered_again_arrives(tmp_path, ready_sqlite):
     first, fresh = (home(tmp_path / f"{name}.db", ready_sqlite) for name in ("first", "fresh"))
     with writing(first) as session:
@@ -442,6 +451,7 @@ def count_up(engine: Engine, number: int) -> None:
             connection.execute(f'UPDATE "{name}" SET id = ? WHERE id = (SELECT max(id) FROM "{name}")', [number])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("first", [3, 2**31 - 10_000])
 def test_numbers_go_on_where_those_here_end(tmp_path, ready_sqlite, first):
     """Near the end of what PostgreSQL can count, a file would have used up the numbers of everybody's rows."""
@@ -548,6 +558,7 @@ def test_an_author_of_comments_takes_no_pseudonym_in_use(journey, tmp_path):
     source.dispose()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("instead", [CANCELLED, TERMINATED], ids=["cancelled", "terminated"])
 def test_a_database_that_stops_answering_refutes_no_study(postgres_engine, journey, instead):
     lead = lead_of(postgres_engine, "Ada")
@@ -565,6 +576,7 @@ def test_a_row_that_postgresql_cannot_hold_brings_nothing(postgres_engine, journ
     assert faults(postgres_engine) == {}
 
 
+@pytest.mark.long
 def test_a_study_arrives_while_an_annotator_submits(postgres_engine, make_study, journey):
     """Each waited for a table that the other held, until PostgreSQL ended one of them."""
     lead = lead_of(postgres_engine, "Ada")
@@ -580,6 +592,7 @@ def test_a_study_arrives_while_an_annotator_submits(postgres_engine, make_study,
     assert not any(faults(postgres_engine).values())
 
 
+@pytest.mark.long
 def test_a_study_arrives_while_one_of_its_name_is_created(postgres_engine, make_study, journey, monkeypatch):
     """With a rubric that is here already, the new study's name was chosen before the arrival took it."""
     lead = lead_of(postgres_engine, "Ada")
@@ -680,6 +693,7 @@ ODD_ROWS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("change", ODD_ROWS)
 def test_rows_that_no_page_or_report_knows_are_refused(journey, tmp_path, ready_sqlite, change):
     """Such a study arrived, with a log that proved it; its pages, or all lists of studies, ended in an error."""
@@ -721,6 +735,7 @@ def test_a_study_of_too_many_criteria_is_refused(journey, tmp_path, ready_sqlite
     fresh.dispose()
 
 
+@pytest.mark.long
 def test_a_refused_study_leaves_no_design_behind(journey, tmp_path, ready_sqlite):
     """The next one that gets its number may have its seed and times: people saw the rubric of the refused one."""
     fresh = home(tmp_path / "fresh.db", ready_sqlite)
@@ -768,6 +783,7 @@ def test_a_study_arrives_with_its_datasheet(journey, tmp_path, ready_sqlite):
     fresh.dispose()
 
 
+@pytest.mark.long
 def test_a_study_with_an_older_draft_arrives(journey, tmp_path, ready_sqlite):
     """Version 0.1.0 stored up to a thousand highlights of an item."""
     fresh = home(tmp_path / "fresh.db", ready_sqlite)
@@ -787,6 +803,7 @@ def test_a_log_of_many_arrivals_is_never_played(journey, tmp_path, monkeypatch):
         capsule.import_study(file, journey.second, journey.lead)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("logged_before", [False, True])
 def test_earlier_runs_of_a_moved_study_are_in_its_log(tmp_path, ready_sqlite, monkeypatch, logged_before):
     """After the move, none of their results counted as opened; logged_before: by a version that did not log them."""

@@ -158,6 +158,7 @@ def collected(engine, slug: str) -> tuple[datetime | None, frozenset[tuple[str, 
         return study.unblinded_at, looks.looks - looks.complete, kinds, verify.verify(session, study).holds
 
 
+@pytest.mark.long
 def test_a_restore_forgets_no_look_and_no_unblinding(sqlite_engine, lab):
     """A lead read interim results and names, restored, and collected on, with a report of a blind study."""
     study, lead, people = lab
@@ -179,6 +180,7 @@ def test_a_restore_forgets_no_look_and_no_unblinding(sqlite_engine, lab):
     assert collected(sqlite_engine, study.slug) == (restored_at, looks, [*kinds[1:], "restored from a backup"], True)
 
 
+@pytest.mark.long
 def test_two_restores_forget_no_look_and_no_unblinding(sqlite_engine, make_study):
     """The first one restored a backup from before the study, by a lead who was removed since."""
     too_early = backup.make(sqlite_engine)
@@ -349,6 +351,7 @@ def odd_name(path: Path) -> None:
     path.with_name("x\udcff.db").write_bytes(b"x")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "spoil",
     [

@@ -200,6 +200,7 @@ def test_a_restore_replaces_a_database_of_an_earlier_version(tmp_path, monkeypat
     older.dispose()
 
 
+@pytest.mark.long
 def test_an_earlier_version_that_cannot_be_upgraded_is_replaced(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("TRIPTYCH_HOME", str(tmp_path))
     newer, older = (database.open_engine(f"sqlite:///{tmp_path / name}") for name in ("newer.db", "triptych.db"))

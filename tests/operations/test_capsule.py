@@ -101,6 +101,7 @@ def test_a_capsule_lists_its_contents_and_holds_no_names(origin, packed):
     assert not [word for word in (b"WHO-SHE-IS", b"her@address", b"Mrs ", b"Another study") if word in everything]
 
 
+@pytest.mark.long
 def test_a_judge_is_recognised_after_a_capsule(sqlite_engine, make_study, elsewhere, tmp_path):
     with writing(sqlite_engine) as session:
         study, lead, (somebody, _) = make_study(session)

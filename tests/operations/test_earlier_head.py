@@ -137,6 +137,7 @@ def test_a_study_under_the_name_of_another_is_found(
     assert "in the log of the-true-one, but the file is of the study a-small-study" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_an_imported_copy_does_not_vouch_for_its_namesake(studied, reported, make_study, tmp_path):
     session, study = studied
     (head,) = earlier_head.read(report(session, study, tmp_path, reported.report))

@@ -66,6 +66,7 @@ def contents(engine) -> dict[str, list]:
         }
 
 
+@pytest.mark.long
 def test_a_database_moves_to_postgresql_and_back_unchanged(sqlite_engine, postgres_engine, other_sqlite, filled):
     before = contents(sqlite_engine)
     there = move.move(sqlite_engine, postgres_engine)

@@ -118,6 +118,7 @@ def test_an_item_ignored_after_its_submission_holds_after_the_upgrade(sqlite_eng
     assert [verdict.sentence for verdict in verdicts(sqlite_engine) if not verdict.holds] == []
 
 
+@pytest.mark.long
 def test_later_changes_are_named_after_the_upgrade(older):
     schema.migrate(older)
     with writing(older) as session:
@@ -126,6 +127,7 @@ def test_later_changes_are_named_after_the_upgrade(older):
     assert any("membership" in line and "joined_at" in line for v in verdicts(older) for line in v.differences)
 
 
+@pytest.mark.long
 def test_a_rating_changed_before_the_upgrade_is_named(older):
     with writing(older) as session:
         query = "UPDATE rating SET number = number + 1 WHERE id = (SELECT max(id) FROM rating WHERE number IS NOT NULL)"
@@ -135,6 +137,7 @@ def test_a_rating_changed_before_the_upgrade_is_named(older):
     assert any("at the baseline: rating" in line for v in verdicts(older) for line in v.differences)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("table", "says"), [("candidate", "A response of item"), ("turn", "its context, a further")])
 def test_a_text_changed_before_the_upgrade_is_named(older, table, says):
     with writing(older) as session:
@@ -144,6 +147,7 @@ def test_a_text_changed_before_the_upgrade_is_named(older, table, says):
     assert any(says in line for verdict in verdicts(older) for line in verdict.differences)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("table", "column", "value"),
     [
@@ -169,6 +173,7 @@ def test_an_upgrade_names_a_value_that_cannot_be_read(sqlite_engine, tmp_path, m
     assert len(list(tmp_path.glob("*-before-*.db"))) == 1
 
 
+@pytest.mark.long
 def test_a_database_changed_since_a_failed_upgrade_is_copied_again(sqlite_engine, tmp_path, monkeypatch):
     make_busy(sqlite_engine)
     age(sqlite_engine)

@@ -168,6 +168,7 @@ MESSAGES = [
 ]
 
 
+@pytest.mark.long
 def test_a_message_says_what_was_changed(sqlite_engine, filled):
     missed = []
     with sqlite_engine.connect() as connection:
@@ -194,6 +195,7 @@ WAY_IN = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("statement, table", WAY_IN)
 def test_what_was_changed_about_consents_and_entry_tests_is_named(engine, statement, table):
     with open_studies(engine) as make:
@@ -340,6 +342,7 @@ def test_work_stored_during_the_command_is_no_difference(postgres_engine, make_s
     assert program.main(["data", "verify"]) == 0, capsys.readouterr().out
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("part", ["FROM study", "event_detail.rows", "item.meta"])
 @pytest.mark.parametrize(
     ("instead", "sentence"),
@@ -364,6 +367,7 @@ def test_a_database_that_stops_answering_is_no_difference(
     assert program.main(["data", "verify"]) == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("part", "sentence"),
     [

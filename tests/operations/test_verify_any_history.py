@@ -24,6 +24,8 @@ from triptych.storage.database import reading, writing
 from triptych.storage.models import Access, Assignment, AssignmentState, Item, Person, Purpose, Role, Study
 from triptych.study.persons import Who
 
+pytestmark = pytest.mark.long
+
 
 class StudyHistory:
     """A study with four annotators; each public method is one act on it, with what it needs drawn by chance."""

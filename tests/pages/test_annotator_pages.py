@@ -76,6 +76,7 @@ def test_studies_of_other_leads_are_not_offered(make_study, monkeypatch):
     assert "a study with other leads" in app.error[0].value
 
 
+@pytest.mark.long
 def test_a_newcomer_sees_demo_studies_as_demos(make_study, monkeypatch):
     demo.load_demo(web_engine())
     with database.writing(web_engine()) as session:
@@ -95,6 +96,7 @@ def test_a_newcomer_sees_demo_studies_as_demos(make_study, monkeypatch):
     assert {button.label for button in others} == {"Try it"}
 
 
+@pytest.mark.long
 def test_people_in_a_demo_alone_are_in_a_study(monkeypatch):
     demo.load_demo(web_engine())
     with database.writing(web_engine()) as session:

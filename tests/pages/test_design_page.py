@@ -65,6 +65,7 @@ def write(study, path, value):
         saved_setting.write(session, study, path, value, seen, "P-ben")
 
 
+@pytest.mark.long
 def test_every_part_of_a_draft_is_edited_and_kept(section, draft):
     for place, kind, label, value in (
         ("Study", "text_input", "Title", SECRET_TEXT),
@@ -94,6 +95,7 @@ def test_every_part_of_a_draft_is_edited_and_kept(section, draft):
     assert "evil" not in rendered_markdown(app)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("amount", "stored"), [(0.375, "0.375"), (0.3, "0.30"), (1e-5, "0.00001"), (1234.5675, "1234.5675")]
 )
@@ -106,6 +108,7 @@ def test_pay_is_stored_and_shown_as_entered(section, draft, amount, stored):
     assert pay.proto.format % pay.value == stored
 
 
+@pytest.mark.long
 def test_every_field_reaches_the_browser_with_its_value(section, draft):
     """Not a moment later: a click in between would store the first option of the list instead."""
     write(draft, "consent.after_withdrawal", "delete")
@@ -124,6 +127,7 @@ def test_a_setting_missing_in_its_list_is_no_change(section, draft):
     assert "changed this" not in words(app)
 
 
+@pytest.mark.long
 def test_a_name_to_pass_over_is_listed_without_its_system(section, draft, lead):
     """The texts are of the lead who guesses a name: its system's number would show which system has it."""
     texts = b"item_id,context,cand:x,cand:y\nguess,What?,Well ferrum says so.,Well stannum and ferrum say so.\n"
@@ -140,6 +144,7 @@ def test_a_name_to_pass_over_is_listed_without_its_system(section, draft, lead):
     assert again.options == box.options
 
 
+@pytest.mark.long
 def test_margins_groups_and_early_results_are_set_before_launch(section, draft):
     store(section(draft, "Who rates what"), "text_input", "Field that groups items", "dialogue")
     store(section(draft, "Preregistration"), "number_input", "Fluency", 0.3)
@@ -152,6 +157,7 @@ def test_margins_groups_and_early_results_are_set_before_launch(section, draft):
     assert "estimates are shown without tests" in app.code[0].value
 
 
+@pytest.mark.long
 def test_a_refused_text_stays_in_its_field_with_a_reason(section, draft):
     app = section(draft, "Study")
     store(app, "text_input", "Title", " ")
@@ -160,6 +166,7 @@ def test_a_refused_text_stays_in_its_field_with_a_reason(section, draft):
     assert now(draft).title == "A study"
 
 
+@pytest.mark.long
 def test_what_another_lead_stored_is_shown_and_chosen_from(section, draft):
     app = section(draft, "Study")
     write(draft, "contact", "ben@lab.example")
@@ -179,6 +186,7 @@ def test_what_another_lead_stored_is_shown_and_chosen_from(section, draft):
     assert field(app, "text_input", "Contact").value == "lab@lab.example"
 
 
+@pytest.mark.long
 def test_undo_and_redo_are_there_after_a_reload(section, draft):
     store(section(draft, "Study"), "text_input", "Contact", "anna@lab.example")
     press(section(draft, "Study"), "Undo")
@@ -187,6 +195,7 @@ def test_undo_and_redo_are_there_after_a_reload(section, draft):
     assert settings_of(now(draft)).contact == "anna@lab.example"
 
 
+@pytest.mark.long
 def test_linter_findings_are_shown_before_launch_as_items_change(section, draft):
     app = section(draft, "Items")
     next(element for element in app.file_uploader).upload("items.csv", TWO_SYSTEMS).run()
@@ -224,6 +233,7 @@ def test_a_launch_keeps_nobody_waiting_while_texts_are_read(section, draft, monk
     assert held == [False]
 
 
+@pytest.mark.long
 def test_only_a_draft_promises_to_save_typed_text(section, draft):
     def hint():
         drawn = [element.proto.json for element in section(draft, "Launch").get("bidi_component")]
@@ -236,6 +246,7 @@ def test_only_a_draft_promises_to_save_typed_text(section, draft):
     assert hint() == ""
 
 
+@pytest.mark.long
 def test_changing_a_launched_study_needs_a_reason(section, draft):
     write(draft, "consent.not_needed", "Staff try it.")
     press(section(draft, "Launch"), "Launch the study")
@@ -258,6 +269,7 @@ def test_changing_a_launched_study_needs_a_reason(section, draft):
     assert "Nothing was preregistered before launch." in words(section(draft, "Plan and preregistration"))
 
 
+@pytest.mark.long
 def test_a_proposed_plan_for_the_members_is_stored(section, draft):
     with database.writing(web_engine()) as session:
         join(session, lifecycle.by_slug(session, draft.slug), add_person(session, "ann"))
@@ -273,6 +285,7 @@ def test_a_proposed_plan_for_the_members_is_stored(section, draft):
     assert "Remove the plan" not in labels(section(draft, "Plan"))
 
 
+@pytest.mark.long
 def test_plans_are_proposed_and_read_without_a_turn_to_write(section, draft, monkeypatch):
     with database.writing(web_engine()) as session:
         join(session, lifecycle.by_slug(session, draft.slug), add_person(session, "ann"))
@@ -301,6 +314,7 @@ def planned(draft):
     return store_or_read
 
 
+@pytest.mark.long
 def test_a_plan_changed_meanwhile_is_shown_before_it_is_saved(section, draft, planned):
     planned("item-1", "item-2")
     app = section(draft, "Plan")
@@ -324,6 +338,7 @@ def test_removing_a_plan_leaves_one_stored_meanwhile(section, draft, planned):
     assert planned() == ["item-3"]
 
 
+@pytest.mark.long
 def test_a_proposal_replaces_a_plan_stored_meanwhile_when_clicked_again(section, draft, planned):
     app = section(draft, "Plan")
     press(app, "Propose a balanced plan")
@@ -338,6 +353,7 @@ def test_a_proposal_replaces_a_plan_stored_meanwhile_when_clicked_again(section,
     assert sorted(planned()) == ["item-1", "item-2", "item-3"]
 
 
+@pytest.mark.long
 def test_a_plan_with_errors_is_not_saved(section, draft):
     with database.writing(web_engine()) as session:
         join(session, lifecycle.by_slug(session, draft.slug), add_person(session, "ann"))

@@ -51,6 +51,7 @@ def header(app: AppTest) -> str:
     return app.text[0].value
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("screen", "title"), [*zip(SCREENS, TITLES, strict=True)], ids=TITLES)
 def test_every_screen_has_the_frame_and_one_heading(leads, screen, title):
     study, _ = leads
@@ -80,6 +81,7 @@ def test_without_a_study_the_only_one_opens(leads):
     assert links(app)["Setup"] == f"setup?study={study.slug}"
 
 
+@pytest.mark.long
 def test_without_a_study_the_list_of_several_opens(leads):
     demo.load_demo(web_engine())
     app = visit("lead/results.py")
@@ -87,6 +89,7 @@ def test_without_a_study_the_list_of_several_opens(leads):
     assert "study" not in app.query_params
 
 
+@pytest.mark.long
 def test_the_box_changes_the_address_and_drops_its_filters(leads):
     demo.load_demo(web_engine())
     study, _ = leads
@@ -109,6 +112,7 @@ def test_two_studies_of_one_title_stay_apart(leads, make_study):
     assert app.query_params["study"] == other.slug
 
 
+@pytest.mark.long
 def test_the_tour_goes_through_five_pages_of_the_finished_demo(leads):
     demo.load_demo(web_engine())
     slug = next(each.slug for each in stored() if each.demo and each.state == "closed")
@@ -131,6 +135,7 @@ def test_no_stop_of_the_tour_appears_elsewhere(leads, stop):
     assert "End the tour" not in links(visit("lead/results.py", study=study.slug, tour=stop))
 
 
+@pytest.mark.long
 def test_pages_about_ratings_lead_on_while_there_is_none(make_study, monkeypatch):
     with database.writing(web_engine()) as session:
         lead = add_person(session, "lead", Role.lead)
@@ -156,6 +161,7 @@ def test_a_former_address_leads_on(path):
     assert places.FORMER[path] in {screen.page for screen in SCREENS}
 
 
+@pytest.mark.long
 def test_pages_beyond_a_study_name_none(leads):
     for page, title in (
         ("studies", "Studies"),

@@ -46,6 +46,7 @@ def test_a_large_import_says_that_others_wait(page):
     assert "5,001 annotations are stored at once. Without PostgreSQL nobody can store anything" in words(page)
 
 
+@pytest.mark.long
 def test_ratings_are_previewed_then_stored_with_a_results_page(page):
     upload(page, "ratings_files", ("ratings.csv", ROWS))
     text = words(page)
@@ -66,6 +67,7 @@ def test_ratings_are_previewed_then_stored_with_a_results_page(page):
     assert "argentum" not in text
 
 
+@pytest.mark.long
 def test_judge_scores_are_kept_apart_from_people(page, visit, lead):
     upload(page, "ratings_files", ("ratings.csv", ROWS))
     upload(page, "judge_files", ("judge.csv", JUDGE))
@@ -81,6 +83,7 @@ def test_judge_scores_are_kept_apart_from_people(page, visit, lead):
         assert session.scalars(select(Person.name).where(Person.kind == "judge")).all() == ["big-model"]
 
 
+@pytest.mark.long
 def test_a_metric_gets_its_own_proposed_criterion(page, visit, lead):
     upload(page, "ratings_files", ("ratings.csv", ROWS))
     upload(page, "judge_files", ("metric.csv", JUDGE.replace("fluency,1", "fluency,0.12").replace("y,5", "y,0.31")))
@@ -100,6 +103,7 @@ def test_a_metric_gets_its_own_proposed_criterion(page, visit, lead):
     assert "are shown under the other criteria, as a metric" in words(app)
 
 
+@pytest.mark.long
 def test_texts_and_highlights_appear_on_the_results_page(page, visit, lead):
     upload(page, "ratings_files", ("ratings.csv", ROWS), ("marks.csv", MARKS))
     upload(page, "items_of_ratings", ("items.csv", ITEMS))
@@ -150,6 +154,7 @@ def test_a_zip_brings_ratings_and_texts_together(page):
     assert len(page.radio(key="state_after").options) == 2
 
 
+@pytest.mark.long
 def test_a_rubric_that_exists_can_be_chosen(page):
     upload(page, "ratings_files", ("r.csv", LONG + "1,m,w,fluency,3\n1,m,w,verdict,Accept\n1,m,w,grace,2\n"))
     page.radio(key="rubric_way").set_value("An existing rubric").run()
@@ -174,6 +179,7 @@ def test_a_file_with_errors_creates_nothing(page):
     assert stored() == []
 
 
+@pytest.mark.long
 def test_an_open_study_needs_texts_and_a_title(page):
     upload(page, "ratings_files", ("ratings.csv", ROWS))
     assert len(page.radio(key="state_after").options) == 1

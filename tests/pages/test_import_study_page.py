@@ -45,6 +45,7 @@ def imported(page: AppTest, file: Path) -> str:
     return str(message).replace("\\", "")  # escaped Markdown
 
 
+@pytest.mark.long
 def test_a_capsule_becomes_a_study_of_its_importer_once(visit, lead, file):
     text = imported(visit(lead, "import_study.py"), file)
 

@@ -58,6 +58,7 @@ def disputed(app: AppTest) -> list:
     return [element for element in app.selectbox if element.label.startswith("Fluency: Response")]
 
 
+@pytest.mark.long
 def test_a_majority_is_accepted_and_the_rest_chosen_first(visit, lab):
     study, lead, people, item = lab
     app = visit(lead, "items.py", study=study.slug)
@@ -86,6 +87,7 @@ def test_a_majority_is_accepted_and_the_rest_chosen_first(visit, lab):
     assert f"Decided by {lead.pseudonym}" in words(app)
 
 
+@pytest.mark.long
 def test_numbers_of_a_slider_without_a_step_are_decided(visit, make_study):
     """Again after a final value, which fills the boxes."""
     points = "kind: likert\n      points: [{value: 1, title: Poor}, {value: 2}, {value: 3, title: Good}]"
@@ -106,6 +108,7 @@ def test_numbers_of_a_slider_without_a_step_are_decided(visit, make_study):
     assert (app.number_input[0].value, bool(app.exception)) == (55.0, False)
 
 
+@pytest.mark.long
 def test_empty_ones_stay_open_when_the_lead_says_so(visit, lab):
     study, lead, _, item = lab
     app = visit(lead, "items.py", study=study.slug)
@@ -116,6 +119,7 @@ def test_empty_ones_stay_open_when_the_lead_says_so(visit, lab):
     assert {key for _, key in values} == {"verdict"}
 
 
+@pytest.mark.long
 def test_agreed_values_take_one_click_and_the_next_item_follows(visit, make_study, monkeypatch):
     with writing(web_engine()) as session:
         study, lead, people = make_study(session, items=2)
@@ -141,6 +145,7 @@ def test_agreed_values_take_one_click_and_the_next_item_follows(visit, make_stud
         assert len(adjudication.final_values(session, study)) == 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("query", [{"look": "item-1"}, {}], ids=["the item", "the queue"])
 def test_a_final_value_recorded_meanwhile_is_not_replaced(visit, agreed, query):
     study, lead, _ = agreed
@@ -159,6 +164,7 @@ def test_a_final_value_recorded_meanwhile_is_not_replaced(visit, agreed, query):
     assert not second.run().error
 
 
+@pytest.mark.long
 def test_a_majority_that_changed_meanwhile_is_not_stored(visit, agreed):
     study, lead, works = agreed
     app = visit(lead, "items.py", study=study.slug, look="item-1")
@@ -177,6 +183,7 @@ def test_a_majority_that_changed_meanwhile_is_not_stored(visit, agreed):
     assert {value for (_, criterion), value in values.items() if criterion == "fluency"} == {3.0}
 
 
+@pytest.mark.long
 def test_a_reason_stays_in_a_form_that_was_not_stored(visit, agreed):
     study, lead, [(who, work), _] = agreed
     app = visit(lead, "items.py", study=study.slug, look="item-1")
@@ -206,6 +213,7 @@ def test_final_values_recorded_between_drawing_and_storing_stay(visit, agreed, m
     assert f"{lead.pseudonym} changed the final values of item-1 after your page showed them" in refusal
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("changes_again", [True, False])
 def test_final_values_changed_meanwhile_are_not_taken_back(visit, agreed, changes_again):
     study, lead, _ = agreed
@@ -263,6 +271,7 @@ def test_a_flagged_annotator_is_not_offered(visit, make_study, monkeypatch):
     assert f"they are flagged: {flag}" in words(app)
 
 
+@pytest.mark.long
 def test_a_final_value_needs_a_reason(visit, lab):
     study, lead, _, _ = lab
     app = visit(lead, "items.py", study=study.slug)
@@ -485,6 +494,7 @@ def test_the_capsule_is_there_once_the_study_is_unblinded(visit, lab):
     assert "This study is blind." not in words(app.run())
 
 
+@pytest.mark.long
 def test_a_lead_asks_about_an_item_and_reads_the_answer(visit, lab):
     study, lead, people, item = lab
     app = visit(lead, "items.py", study=study.slug)

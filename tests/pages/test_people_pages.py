@@ -110,6 +110,7 @@ def test_an_address_that_cannot_be_read_ends_no_page(visit, people_study, monkey
     assert "These addresses work on this computer only." in words(visit(lead, "people.py", study=study.slug))
 
 
+@pytest.mark.long
 def test_the_table_says_when_people_agreed_and_to_which_text(visit, people_study):
     study, lead, annotator = people_study
     with database.writing(web_engine()) as session:
@@ -137,6 +138,7 @@ def test_a_failed_mail_and_an_empty_study_are_said(visit, make_study):
     assert "Nobody has joined yet. Invite people below." in [text.value for text in page.text]
 
 
+@pytest.mark.long
 def test_a_list_is_previewed_before_each_person_gets_a_link(visit, people_study):
     study, lead, _ = people_study
     page = visit(lead, "people.py", study=study.slug)
@@ -159,6 +161,7 @@ def test_a_list_is_previewed_before_each_person_gets_a_link(visit, people_study)
         assert links.accept_invitation(session, table["Link"][0].partition("?join=")[2]).name == HOSTILE
 
 
+@pytest.mark.long
 def test_an_interrupted_invitation_is_sent_and_its_form_emptied(visit, people_study, monkeypatch):
     study, lead, _ = people_study
     page = visit(lead, "people.py", study=study.slug)
@@ -183,6 +186,7 @@ def readings(study) -> list[bool]:
         return [present(new)["explanations"] for new in session.scalars(logged.order_by(Event.number))]
 
 
+@pytest.mark.long
 def test_two_states_of_one_toggle_do_not_alternate(visit, people_study):
     """A browser can send the states of a toggle that was drawn and of one that is being drawn."""
     study, lead, _ = people_study
@@ -200,6 +204,7 @@ def test_two_states_of_one_toggle_do_not_alternate(visit, people_study):
     assert page.toggle[0].value
 
 
+@pytest.mark.long
 def test_a_toggle_shows_what_another_lead_stored(visit, people_study):
     study, lead, _ = people_study
     page = visit(lead, "people.py", study=study.slug)
@@ -223,6 +228,7 @@ def test_a_toggle_stores_nothing_after_signing_out(visit, people_study, monkeypa
     assert readings(study) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("role", "command"), [("annotator", "invite_all"), ("lead", "invite_one"), ("viewer", "invite_one")]
 )
@@ -257,6 +263,7 @@ LINK_BUTTONS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("label", LINK_BUTTONS)
 def test_a_double_click_makes_one_link(ready, monkeypatch, label):
     click_again_during(monkeypatch, *LINK_BUTTONS[label])
@@ -265,6 +272,7 @@ def test_a_double_click_makes_one_link(ready, monkeypatch, label):
     assert ready.header[0].value == "1 new personal link"
 
 
+@pytest.mark.long
 def test_a_second_click_soon_after_the_first_is_ignored(ready, monkeypatch):
     monkeypatch.setattr(state, "DOUBLE_CLICK_SECONDS", 600)
     button(ready, "Remind").click().run()
@@ -273,6 +281,7 @@ def test_a_second_click_soon_after_the_first_is_ignored(ready, monkeypatch):
     assert ready.header[0].value == "1 new personal link"
 
 
+@pytest.mark.long
 def test_a_later_click_on_the_same_button_acts_again(ready, monkeypatch):
     monkeypatch.setattr(state, "DOUBLE_CLICK_SECONDS", 0)  # as if half a second had passed
     button(ready, "Remind").click().run()
@@ -326,6 +335,7 @@ def test_list_errors_name_rows_and_invite_no_one(visit, people_study):
     assert not [label for label in labels(page) if label.startswith("Invite ") and label.endswith("people")]
 
 
+@pytest.mark.long
 def test_a_lead_issues_a_new_link_disables_and_enables(visit, people_study):
     study, lead, _ = people_study
     page = visit(lead, "people.py", study=study.slug)
@@ -348,6 +358,7 @@ def test_a_lead_issues_a_new_link_disables_and_enables(visit, people_study):
     assert roster_of(study)["Cleo"].state == "active"
 
 
+@pytest.mark.long
 def test_a_lead_lets_in_who_left_the_study_by_mistake(visit, people_study):
     study, lead, anna = people_study
     with database.writing(web_engine()) as session:
@@ -366,6 +377,7 @@ def test_a_lead_lets_in_who_left_the_study_by_mistake(visit, people_study):
     assert f"Let {anna.pseudonym} in" not in labels(page)
 
 
+@pytest.mark.long
 def test_withdrawing_and_erasing_ask_first_and_say_what_happens(visit, people_study):
     study, lead, anna = people_study
     with database.writing(web_engine()) as session:
@@ -407,6 +419,7 @@ def test_a_judge_can_be_neither_withdrawn_nor_erased(visit, people_study):
     assert not [label for label in labels(page) if label.startswith(("Withdraw", "Erase"))]
 
 
+@pytest.mark.long
 def test_an_invited_leads_link_works_once(monkeypatch, visit, people_study):
     study, lead, _ = people_study
     page = visit(lead, "people.py", study=study.slug)
@@ -428,6 +441,7 @@ def test_an_invited_leads_link_works_once(monkeypatch, visit, people_study):
         links.accept_as_lead(session, secret, "another passcode")
 
 
+@pytest.mark.long
 def test_an_invited_lead_who_lost_the_link_gets_another(visit, people_study):
     study, lead, _ = people_study
     page = visit(lead, "people.py", study=study.slug)
@@ -446,6 +460,7 @@ def test_an_invited_lead_who_lost_the_link_gets_another(visit, people_study):
     assert "Create a new link" not in labels(page)
 
 
+@pytest.mark.long
 def test_removing_an_invited_lead_leaves_no_name_in_the_files(visit, people_study):
     study, lead, _ = people_study
     page = visit(lead, "people.py", study=study.slug)
@@ -457,6 +472,7 @@ def test_removing_an_invited_lead_leaves_no_name_in_the_files(visit, people_stud
     assert b"Theodora" not in database.sqlite_path(str(web_engine().url)).read_bytes()
 
 
+@pytest.mark.long
 def test_a_lead_learns_that_erased_bytes_are_cleared_later(visit, people_study, monkeypatch):
     study, lead, _ = people_study
     page = visit(lead, "people.py", study=study.slug)
@@ -469,6 +485,7 @@ def test_a_lead_learns_that_erased_bytes_are_cleared_later(visit, people_study, 
     assert any("will leave them within minutes" in info.value for info in page.info)
 
 
+@pytest.mark.long
 def test_a_lead_learns_that_erased_bytes_could_not_be_cleared(visit, people_study, monkeypatch):
     """The file is rewritten, for which a full disk has no room."""
     study, lead, _ = people_study
@@ -490,6 +507,7 @@ def test_a_lead_learns_that_erased_bytes_could_not_be_cleared(visit, people_stud
     assert b"Theodora" not in database.sqlite_path(str(web_engine().url)).read_bytes()
 
 
+@pytest.mark.long
 def test_the_last_lead_of_a_study_cannot_be_removed(visit, people_study):
     study, lead, _ = people_study
     with database.writing(web_engine()) as session:
@@ -510,6 +528,7 @@ def test_the_last_lead_of_a_study_cannot_be_removed(visit, people_study):
         roster.remove_lead(session, study, other.pseudonym, sure("x"))
 
 
+@pytest.mark.long
 def test_all_links_made_stay_until_they_are_dismissed(visit, people_study):
     study, lead, anna = people_study
     page = visit(lead, "people.py", study=study.slug)
@@ -528,6 +547,7 @@ def test_all_links_made_stay_until_they_are_dismissed(visit, people_study):
     assert not [code.value for code in page.code if "join=" in code.value]
 
 
+@pytest.mark.long
 def test_groups_exclusions_and_ended_links_of_several_people(visit, people_study):
     study, lead, anna = people_study
     page = visit(lead, "people.py", study=study.slug)
@@ -553,6 +573,7 @@ def test_groups_exclusions_and_ended_links_of_several_people(visit, people_study
     assert {roster_of(study)[name].state for name in (anna.name, "Mia")} == {"active"}
 
 
+@pytest.mark.long
 def test_a_selected_row_is_forgotten_where_rows_change(visit, people_study):
     study, lead, anna = people_study
     page = visit(lead, "people.py", study=study.slug)
@@ -573,6 +594,7 @@ def selection_key_of(page: AppTest, study) -> str:
     return f"people-{study.slug}-{order}"
 
 
+@pytest.mark.long
 def test_people_are_filtered_by_state_and_by_words(visit, people_study):
     study, lead, anna = people_study
     page = visit(lead, "people.py", study=study.slug)
@@ -592,6 +614,7 @@ def shown_people(page: AppTest) -> list[str]:
     return list(next(frame.value for frame in page.dataframe if "Pace" in frame.value)["Name"])
 
 
+@pytest.mark.long
 def test_one_more_is_invited_while_places_are_open(visit, people_study):
     study, lead, anna = people_study
     page = visit(lead, "people.py", study=study.slug)
@@ -607,6 +630,7 @@ def delete_copies(page) -> None:
     button(page, "Delete these copies").click().run()
 
 
+@pytest.mark.long
 def test_only_copies_that_the_lead_saw_are_deleted(visit, make_study, people_study):
     """A click belongs to the list that was drawn: somebody may withdraw while a lead reads it."""
     study, lead, gone = people_study

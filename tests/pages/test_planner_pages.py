@@ -39,6 +39,7 @@ def press_run(app, **sliders: int):
     return app
 
 
+@pytest.mark.long
 def test_the_planner_works_without_a_study(visit):
     with database.writing(web_engine()) as session:
         lead = add_person(session, "lead", Role.lead)
@@ -58,6 +59,7 @@ def plan_of(app) -> list[int]:
     return [next(element.value for element in app.slider if element.label == label) for label in labels]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("items", "raters", "overlap", "planned", "annotations"),
     [
@@ -94,6 +96,7 @@ def test_retired_items_are_not_to_rate(visit, make_study):
     assert [slider.max for slider in run.slider if slider.label == "Items at most"] == [12]
 
 
+@pytest.mark.long
 def test_a_plan_is_solved_and_handed_to_the_preregistration(visit, monkeypatch):
     monkeypatch.setattr(state, "DOUBLE_CLICK_SECONDS", 0)
     with database.writing(web_engine()) as session:

@@ -36,6 +36,7 @@ def set_pay(study, **pay) -> None:
         here.settings = stored(changed(here, pay={"per_item": Decimal("0.10"), "currency": "EUR", **pay}))
 
 
+@pytest.mark.long
 def test_an_annotator_is_excluded_compared_both_ways_and_reinstated(visit, lab):
     study, lead, people = lab
     out = people[2].pseudonym
@@ -84,6 +85,7 @@ def test_changed_pay_is_said_where_the_last_rate_is_used(visit, lab):
     assert "The pay was changed after launch" in text and "At this rate, nobody earns less than EUR 20.00" in text
 
 
+@pytest.mark.long
 def test_pay_uses_live_times_then_pilot_then_a_guess(visit, lab, make_study):
     study, lead, people = lab
     set_pay(study, floor_per_hour=Decimal("20"))

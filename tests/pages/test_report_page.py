@@ -15,6 +15,8 @@ from triptych.study import heds_answers, lifecycle
 from triptych.study.heds_answers import Answer, Sheet
 from triptych.web.session import web_engine
 
+pytestmark = pytest.mark.long
+
 OF_ADA, OF_BOB = ("1.1.2", ""), ("1.3.1.2", "")
 
 

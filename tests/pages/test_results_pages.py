@@ -56,6 +56,7 @@ def progress_of(app) -> str:
 SECTIONS = ["Which is better", "Can it be trusted", "Who disagrees", "What they say", "Slices", "More analyses"]
 
 
+@pytest.mark.long
 def test_the_page_shows_progress_and_findings_per_criterion(visit, lab):
     study, lead, people = lab
     app = visit(lead, "results.py", study=study.slug)
@@ -70,6 +71,7 @@ def test_the_page_shows_progress_and_findings_per_criterion(visit, lab):
     assert len(app.get("plotly_chart")) == 5
 
 
+@pytest.mark.long
 def test_a_filtered_page_says_that_exports_are_not(visit, lab):
     study, lead, people = lab
     app = visit(lead, "results.py", study=study.slug)
@@ -80,6 +82,7 @@ def test_a_filtered_page_says_that_exports_are_not(visit, lab):
     assert caption.endswith(state.plain("Files under Export are not filtered."))
 
 
+@pytest.mark.long
 def test_a_closed_study_has_no_date_of_completion(visit, lab):
     study, lead, _people = lab
     assert "No date yet" in words(visit(lead, "results.py", study=study.slug))
@@ -91,6 +94,7 @@ def test_a_closed_study_has_no_date_of_completion(visit, lab):
     assert "No date yet" not in text
 
 
+@pytest.mark.long
 def test_a_section_is_drawn_only_when_opened(visit, lab):
     study, lead, people = lab
     app = visit(lead, "results.py", study=study.slug)
@@ -106,6 +110,7 @@ def test_a_section_is_drawn_only_when_opened(visit, lab):
     assert app.get("plotly_chart")
 
 
+@pytest.mark.long
 def test_titles_like_the_apps_own_choices_are_told_apart(visit, make_study):
     own_titles = {"Accept": "Every", "Reject": "–", "Verdict": "None"}
     rubric = re.sub(r"title: (Accept|Reject|Verdict)", lambda title: f"title: {own_titles[title[1]]}", SMALL_RUBRIC)
@@ -131,6 +136,7 @@ def test_titles_like_the_apps_own_choices_are_told_apart(visit, make_study):
     assert offered["Primary criterion"] == ["None", "Fluency", "None · verdict"]
 
 
+@pytest.mark.long
 def test_every_further_analysis_draws_and_says_when_to_use_it(visit, lab):
     study, lead, _ = lab
     app = turn_to(visit(lead, "results.py", study=study.slug), study, "More analyses")
@@ -167,6 +173,7 @@ def test_a_study_whose_annotations_hold_no_rating_says_so(visit, make_study):
     assert "The annotations contain no rating." in [text.value for text in app.text]
 
 
+@pytest.mark.long
 def test_a_page_without_remaining_ratings_explains_why(visit, lab):
     study, lead, people = lab
     with database.writing(web_engine()) as session:
@@ -180,6 +187,7 @@ def test_a_page_without_remaining_ratings_explains_why(visit, lab):
             assert "No item was rated by two annotators." in text
 
 
+@pytest.mark.long
 def test_names_stay_blind_until_a_logged_unblinding(visit, lab):
     study, lead, _ = lab
     app = open_numbers(visit(lead, "results.py", study=study.slug), "fluency")
@@ -252,6 +260,7 @@ def test_simulated_ratings_count_only_when_asked_for_and_are_named(visit, lab):
     assert "simulated annotators" in app.warning[0].value
 
 
+@pytest.mark.long
 def test_items_most_raters_ignored_can_be_included_again(visit, make_study):
     with database.writing(web_engine()) as session:
         study, lead, people = make_study(session, items=1, annotators=3)
@@ -297,6 +306,7 @@ def test_ratings_beyond_a_page_are_on_the_next_one(visit, make_study):
     assert app.text[1].value == "504 of 504 ratings; rows 501 to 504 are shown."
 
 
+@pytest.mark.long
 def test_the_export_menu_shows_how_files_begin_and_their_progress(visit, lab):
     study, lead, _ = lab
     app = visit(lead, "results.py", study=study.slug)
@@ -321,6 +331,7 @@ def test_the_export_menu_shows_how_files_begin_and_their_progress(visit, lab):
     assert "The download ended before the last file. Start it again." in [caption.value for caption in app.caption]
 
 
+@pytest.mark.long
 def test_comments_on_highlights_open_the_item_of_the_one_picked(visit, make_study):
     with database.writing(web_engine()) as session:
         study, lead, people = make_study(session, items=1)
@@ -348,6 +359,7 @@ def test_a_number_links_to_the_filtered_list(visit, lab):
     assert (box["Criterion"].value, box["System"].value) == (["fluency"], [1, 2])
 
 
+@pytest.mark.long
 def test_highlights_have_the_columns_of_the_report(visit, lab):
     study, lead, _ = lab
     app = turn_to(visit(lead, "results.py", study=study.slug), study, "What they say")
@@ -368,6 +380,7 @@ def test_a_system_without_highlights_is_counted_as_zero(visit, make_study):
     assert sorted(table.iloc[0]) == [0, 0, 1]
 
 
+@pytest.mark.long
 def test_filters_hold_for_every_section(visit, lab):
     study, lead, people = lab
     app = visit(lead, "results.py", study=study.slug)
@@ -424,6 +437,7 @@ def test_pages_that_must_wait_do_not_read_the_number(monkeypatch):
     live.follow_at_a_pace("study", lambda: pytest.fail("read"), 7)
 
 
+@pytest.mark.long
 def test_a_picture_is_drawn_once_per_event_but_findings_always(visit, lab, monkeypatch):
     """Findings change without an event of the study: reservations end, and accounts are disabled in other studies."""
     study, lead, people = lab

@@ -39,6 +39,7 @@ def count(table) -> int:
 # The list
 
 
+@pytest.mark.long
 def test_the_list_shows_progress_and_separates_the_demo(visit, lead, make_study):
     demo.load_demo(web_engine())
     with database.writing(web_engine()) as session:
@@ -56,6 +57,7 @@ def test_the_list_shows_progress_and_separates_the_demo(visit, lead, make_study)
     assert "evil" not in rendered_markdown(app)
 
 
+@pytest.mark.long
 def test_a_confirmed_button_removes_the_demo_studies(visit, lead):
     demo.load_demo(web_engine())
     app = visit(lead, "studies.py")
@@ -138,6 +140,7 @@ def test_the_address_of_a_panel_carries_its_proof(visit, own_study, proof):
     assert template.endswith(f"&SESSION_ID={{{{%SESSION_ID%}}}}&proof={sent}")
 
 
+@pytest.mark.long
 def test_a_study_is_duplicated_as_its_next_round(visit, own_study):
     study, lead, _ = own_study()
     app = visit(lead, "design.py", study=study.slug)
@@ -309,6 +312,7 @@ def test_a_missing_title_is_refused_and_the_file_stays(with_rubric):
     assert [study.title for study in stored()] == ["Now"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", sorted(NASTY.iterdir()), ids=lambda path: path.name)
 def test_no_hostile_file_causes_a_traceback_or_partial_study(with_rubric, path):
     app = upload(with_rubric(), path.name, path.read_bytes())

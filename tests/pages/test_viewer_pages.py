@@ -93,6 +93,7 @@ def test_no_page_of_a_viewer_shows_a_pseudonym_or_explanation(monkeypatch, world
     assert not report.header  # no methods that a report's findings are missing from
 
 
+@pytest.mark.long
 def test_no_pseudonym_is_in_a_reason_that_viewers_read(monkeypatch, world):
     study, (lead, *people), viewer = world
     with database.writing(web_engine()) as session:
@@ -128,6 +129,7 @@ def quoting(session, study: Study, lead: Who, people: list[Who]) -> set[str]:
     return {"explanation", "comment", "imported reason", "final value", "amendment"}
 
 
+@pytest.mark.long
 def test_nothing_that_people_wrote_tells_viewers_a_pseudonym(monkeypatch, world):
     study, (lead, *people), viewer = world
     with database.writing(web_engine()) as session:
@@ -152,6 +154,7 @@ def test_nothing_that_people_wrote_tells_viewers_a_pseudonym(monkeypatch, world)
     assert [person.pseudonym for person in (lead, *people) if person.pseudonym in read] == []
 
 
+@pytest.mark.long
 def test_a_viewer_reads_that_ratings_are_simulated(monkeypatch, world):
     study, people, viewer = world
     with database.writing(web_engine()) as session:
@@ -162,6 +165,7 @@ def test_a_viewer_reads_that_ratings_are_simulated(monkeypatch, world):
     assert "simulated annotators" in everything(opened(monkeypatch, viewer, "results"))
 
 
+@pytest.mark.long
 def test_a_viewer_reads_explanations_once_a_lead_allows_it(monkeypatch, world):
     study, (lead, *_), viewer = world
     assert "What they say" not in [tab.label for tab in opened(monkeypatch, viewer, "results").tabs]
@@ -170,6 +174,7 @@ def test_a_viewer_reads_explanations_once_a_lead_allows_it(monkeypatch, world):
     assert "What they say" in [tab.label for tab in opened(monkeypatch, viewer, "results").tabs]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("section", "table"), [("Who disagrees", "items"), ("What they say", "explanations")])
 def test_a_viewer_reads_the_item_that_they_pick(monkeypatch, world, section, table):
     """The pages said that picking an item shows it, and showed nothing."""
@@ -190,6 +195,7 @@ def test_a_viewer_reads_the_item_that_they_pick(monkeypatch, world, section, tab
     assert not [person.pseudonym for person in people if person.pseudonym in everything(app)]
 
 
+@pytest.mark.long
 def test_a_viewer_reads_reports_that_leads_made(monkeypatch, world):
     study, (lead, *_), viewer = world
     assert "There is no report yet." in everything(opened(monkeypatch, viewer, "report"))
@@ -241,6 +247,7 @@ def test_a_viewer_opens_results_only_when_that_is_logged(monkeypatch, world):
     assert looks_of(study, viewer) == 1
 
 
+@pytest.mark.long
 def test_a_viewer_of_a_large_study_sees_the_conclusion(monkeypatch, world):
     """Each run of the page asked for a conclusion of its own, which the next one did not find."""
     monkeypatch.setattr(beside, "LARGE", 0)

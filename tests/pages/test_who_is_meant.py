@@ -79,6 +79,7 @@ def test_nobody_is_removed_instead_of_a_lead_who_left(visit, lab):
     assert box(page, "Lead").value is None
 
 
+@pytest.mark.long
 def test_no_seat_is_withdrawn_instead_of_one_withdrawn_before(visit, lab):
     study, lead, _ = lab
     with writing(web_engine()) as session:
@@ -105,6 +106,7 @@ def select_row(page: AppTest, study: Study, row: int) -> None:
     page.run()
 
 
+@pytest.mark.long
 def test_a_click_that_found_nobody_selected_hits_nobody_later(visit, lab):
     study, lead, _ = lab
 
@@ -128,6 +130,7 @@ def test_a_click_that_found_nobody_selected_hits_nobody_later(visit, lab):
     assert DID_NOTHING in answer
 
 
+@pytest.mark.long
 def test_a_comment_for_somebody_who_left_reaches_nobody(visit, lab):
     study, lead, people = lab
     with writing(web_engine()) as session:
@@ -150,6 +153,7 @@ def test_a_comment_for_somebody_who_left_reaches_nobody(visit, lab):
         assert comments.threads(session, study, page.header[0].value.replace("\\", "")) == []
 
 
+@pytest.mark.long
 def test_nobody_is_asked_instead_of_somebody_who_has_the_item(visit, lab):
     study, lead, people = lab
     with writing(web_engine()) as session:
@@ -195,6 +199,7 @@ def test_no_backup_is_restored_instead_of_a_deleted_one(visit, lab):
     assert backup.listed() == [second]  # a restore would have backed up the state before it
 
 
+@pytest.mark.long
 def test_only_copies_that_were_listed_are_deleted(visit, lab):
     study, lead, (anna, ben, _) = lab
 

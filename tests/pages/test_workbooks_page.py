@@ -39,6 +39,7 @@ def upload(app: AppTest, data: bytes) -> str:
     return words(app)
 
 
+@pytest.mark.long
 def test_a_workbook_is_made_stored_or_cancelled(visit, lab):
     study, lead, (first, second) = lab
     app = visit(lead, "workbooks.py", study=study.slug)

@@ -89,6 +89,7 @@ def test_the_plan_says_how_many_items_are_somebodys(engine, make_study):
     assert [(row.done, row.total, row.phase) for row in rows] == [(2, 2, Phase.done), (0, 2, Phase.invited)]
 
 
+@pytest.mark.long
 def test_everybody_is_in_one_of_the_phases(engine, make_study):
     with writing(engine) as session:
         study, lead, _ = make_study(session, items=2, annotators=0, raters_per_item=4, access="invited")
@@ -177,6 +178,7 @@ def test_each_item_is_paid_as_when_first_handed_in(engine, make_study):
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("after_withdrawal", ["keep", "delete"])
 def test_pay_stays_due_to_somebody_who_withdraws(engine, make_study, after_withdrawal):
     with writing(engine) as session:

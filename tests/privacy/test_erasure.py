@@ -87,6 +87,7 @@ def full(engine, make_study):
     return study, lead, annotator
 
 
+@pytest.mark.long
 def test_erasure_leaves_no_byte_of_the_person_and_others_texts(engine, full):
     study, lead, annotator = full
     before = files_of(engine)
@@ -119,6 +120,7 @@ def test_erasure_leaves_no_byte_of_the_person_and_others_texts(engine, full):
 SAMPLES = "SELECT concat(array_agg(s ORDER BY tablename)) FROM pg_stats AS s WHERE schemaname = 'public'"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", ["postgres"], indirect=True)
 def test_samples_of_postgres_keep_nothing_of_the_erased(engine, full):
     """Autovacuum has them taken of each column, for the planner of queries."""
@@ -138,6 +140,7 @@ def test_samples_of_postgres_keep_nothing_of_the_erased(engine, full):
     assert [trace for trace in TRACES if trace in sampled or trace.encode() in files_of(engine)] == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("leaving", ["erased", "withdrew", "seat withdrawn"])
 def test_the_next_start_clears_the_files_after_a_kill(sqlite_engine, make_study, tmp_path, forked, leaving):
     """Between an erasure and the rewriting of the file the process may be killed, and nobody would ask for it again."""
@@ -170,6 +173,7 @@ def test_the_next_start_clears_the_files_after_a_kill(sqlite_engine, make_study,
     assert wiping.due_wipes(sqlite_engine) == []
 
 
+@pytest.mark.long
 def test_erasure_takes_the_person_out_of_their_group(engine, full):
     study, lead, annotator = full
     with database.writing(engine) as session:
@@ -198,6 +202,7 @@ def test_erasure_takes_the_person_out_of_their_group(engine, full):
         session.rollback()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("promised", ["keep", "delete"])
 def test_a_withdrawal_leaves_only_the_ratings_that_the_consent_promised(engine, full, promised):
     study, lead, annotator = full

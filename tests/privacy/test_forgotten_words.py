@@ -74,6 +74,7 @@ def logged(session, study) -> dict[int, tuple[str, dict | None, dict | None]]:
     return {number: (kind, old, new) for number, kind, old, new in rows}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("replaced", ["taken back", "changed", "asked of another"])
 def test_words_of_a_replaced_final_value_are_erased(engine, make_study, replaced):
     with writing(engine) as session:
@@ -144,6 +145,7 @@ def test_imported_quotes_and_reasons_of_their_own_are_erased(imported):
     assert verdict.holds, verdict.sentence
 
 
+@pytest.mark.long
 def test_groups_of_a_renamed_person_are_erased(sqlite_engine, make_study, tmp_path, ready_sqlite):
     with writing(sqlite_engine) as session:
         study, lead, (gone, other) = make_study(session, items=1)

@@ -37,6 +37,7 @@ def with_long_names() -> list[PrintedFigure]:
     return drawn(LONG)
 
 
+@pytest.mark.long
 def test_the_same_numbers_give_the_same_bytes(with_long_names):
     assert [figure.files for figure in drawn(LONG)] == [figure.files for figure in with_long_names]
 
@@ -84,6 +85,7 @@ def test_no_label_leaves_the_paper(size):
         assert 0 <= tight.y0 <= tight.y1 <= figure.get_figheight()
 
 
+@pytest.mark.long
 def test_a_name_without_letters_in_the_font_is_a_number():
     for figure in drawn({1: "模型甲", 2: "ayã עברית", 3: "llama 🦙"}):
         drawing = figure.files[f"{figure.name}-page.svg"]
@@ -115,6 +117,7 @@ def test_a_scale_without_points_has_marks_between_its_ends(ends, marks):
     assert [round(at, 9) for at in axes.get_xticks() if low <= at <= high] == marks
 
 
+@pytest.mark.long
 def test_captions_say_n_and_what_intervals_are():
     few, many = ({figure.name: figure.caption for figure in drawn(NAMES, annotators)} for annotators in (3, 6))
     assert "n = 36 answers on 4 items by 3 annotators" in few["c1-means"]

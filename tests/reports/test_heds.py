@@ -64,6 +64,7 @@ def form(shared):
         }
 
 
+@pytest.mark.long
 def test_the_file_has_exactly_the_controls_of_the_form(sheet, form):
     assert sheet.keys() == form.keys()
     assert {name: answer.get("number", "") for name, answer in sheet.items()} == {
@@ -119,6 +120,7 @@ def test_the_datasheet_has_the_studys_agreement_and_scale(sheet, report):
     assert sheet["heds-system-input_languages-42"]["text"] == {"": "42. English"}
 
 
+@pytest.mark.long
 def test_repeats_and_checks_are_in_the_datasheet(sheet, tmp_path, make_study):
     asked_twice = "heds-criteria-criterion-response_elicitation-intra_annotator-intra_annotator_agreement"
     quality = "heds-sample_evaluators_design-experimental_design-quality_assurance-description"
@@ -230,6 +232,7 @@ criteria:
     assert list(datasheet["heds-criteria-criterion"]["control"]) == ["Same (one)", "Same (two)"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("withdrawn", [False, True])
 def test_training_and_entry_test_are_those_that_took_place(sqlite_engine, withdrawn):
     """Workbooks skip both, and a study may set another test than its rubric, or none. Where those who had failed
@@ -272,6 +275,7 @@ def test_training_and_entry_test_are_those_that_took_place(sqlite_engine, withdr
     assert "1 of 2 annotators began with 1 training item with feedback." in files["methods.txt"].decode()
 
 
+@pytest.mark.long
 def test_guidelines_approval_and_groups_are_stated_as_given(sqlite_engine, make_study):
     agreed = SMALL_RUBRIC.replace("title: Poor", "title: Disagree").replace("title: Good", "title: Agree")
     rng = random.Random(3)
@@ -307,6 +311,7 @@ def test_an_entry_test_admits_nobody_who_did_not_take_it(finished, admitted, wor
     assert before.tested == words
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("rules", "words"),
     [
@@ -333,6 +338,7 @@ def test_an_amended_entry_test_is_reported_with_the_earlier_one(sqlite_engine, r
         assert re.search(sentence, files[name].decode())
 
 
+@pytest.mark.long
 def test_neither_order_nor_judgements_are_claimed_where_there_are_none(sqlite_engine):
     """Where each item has one response, and a question that may stay open has no answer."""
     scale = "{kind: number, low: 0, high: 9}"

@@ -89,6 +89,7 @@ def some_study(
     return replace(make_frame(likert_rubric(criteria), rows, **part), meta=meta)
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
@@ -207,6 +208,7 @@ def test_a_design_without_whole_items_is_said():
     assert said == [[], ["An annotation holds at most 2 of the 3 systems."]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("overlapping", "after"), [(0, ""), (1, ", after those of the overlap subset")])
 def test_the_order_of_items_is_described_as_a_rule(sqlite_engine, overlapping, after):
     """Where the overlap subset came first, or items were added, not "all were assigned once" before another round."""
@@ -231,6 +233,7 @@ def test_annotations_without_a_rating_are_no_missing_annotations(sqlite_engine, 
     assert report_of(sqlite_engine, study).files["methods.txt"].startswith(b"The annotations contain no rating.")
 
 
+@pytest.mark.long
 def test_amended_plans_and_raters_are_reported_with_earlier_ones(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, lead, people = make_study(session, items=3, annotators=4)

@@ -96,6 +96,7 @@ def run_alone(folder):
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=240)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "pattern", "planted", "sentence"),
     [
@@ -117,6 +118,7 @@ def test_the_script_run_alone_finds_a_planted_difference(report, tmp_path, name,
     assert sentence in done.stdout
 
 
+@pytest.mark.long
 def test_the_script_run_alone_reads_long_names_of_groups(report, tmp_path):
     """Beyond 131,072 characters it ended in an error of Python's module for CSV."""
     folder = unpack(report, tmp_path / "report")
@@ -198,6 +200,7 @@ def test_all_tables_print_the_numbers_of_the_csv(report):
     ]
 
 
+@pytest.mark.long
 def test_a_report_made_again_has_the_same_bytes(filled, report):
     engine, study, *_ = filled
     again = report_of(engine, study, figures=True)
@@ -210,6 +213,7 @@ def test_a_hash_depends_on_filters(filled, report):
     assert report_of(engine, study, Counted(with_excluded=True)).sha256 != report.sha256
 
 
+@pytest.mark.long
 def test_a_report_counts_with_and_without_excluded_annotators(filled, report, tmp_path, monkeypatch):
     engine, study, *_ = filled
     everybody = report_of(engine, study, Counted(with_excluded=True))
@@ -236,6 +240,7 @@ def test_a_blind_report_holds_no_system_name_and_no_seed(filled, report):
     assert b"System 3" in report.files["ratings.csv"]
 
 
+@pytest.mark.long
 def test_an_unblinded_report_has_names_and_order_seeds(tmp_path, monkeypatch):
     engine, rng = opened(tmp_path), random.Random(1)
     with database.writing(engine) as session:
@@ -271,6 +276,7 @@ def test_a_report_marks_what_a_lead_rated_after_the_unblinding(sqlite_engine):
     assert "after_unblinding" in json.loads(report.files["codebook.json"])["columns"]
 
 
+@pytest.mark.long
 def test_a_report_shows_what_is_unusual_about_single_annotators(sqlite_engine):
     rng = random.Random(2)
     with database.writing(sqlite_engine) as session:
@@ -347,6 +353,7 @@ ODD = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("annotators", "rubric", "drafts", "answers"),
     [
@@ -399,6 +406,7 @@ def frame(filled):
         return build_frame(session, study), system_names(session, study)
 
 
+@pytest.mark.long
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     seed=st.integers(0, 10**6), row_share=st.floats(0, 1), points=st.sampled_from([[2.0], [1.0, 3.0], [1.0, 2.0, 3.0]])

@@ -45,6 +45,7 @@ def made_again(analysis, further, folder: Path) -> dict:
     return {number.place: number for number in recomputed(folder)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("systems", "items", "shown"),
     [pytest.param(6, 32, 3, id="never all together"), pytest.param(4, 12, 4, id="always together")],
@@ -103,6 +104,7 @@ def assert_defined_where_they_can_be(book: Book, together: bool) -> None:
     assert judged.isdisjoint(defined) if together else judged <= defined
 
 
+@pytest.mark.long
 def test_proportional_odds_are_printed_and_computed_again(tmp_path):
     rows = some_ratings(5, 2, 8, 2, MANY)
     always = (rows["criterion"] == "kind") & (rows["system"] == 2)
@@ -139,6 +141,7 @@ def declaring(**declared) -> StudySettings:
     return StudySettings(preregistration=Preregistration(**declared), expertise="expert")
 
 
+@pytest.mark.long
 def test_the_script_adjusts_declared_criteria_as_their_own_family(tmp_path):
     rows = some_ratings(2, 3, 12, 3)
     analysis, further = analysed(rows, settings=declaring(primary_criterion="slider", criteria=("points", "slider")))
@@ -164,6 +167,7 @@ def test_the_script_adjusts_declared_criteria_as_their_own_family(tmp_path):
     assert smallest[0] <= smallest[1]
 
 
+@pytest.mark.long
 def test_the_script_recomputes_differences_by_group(tmp_path):
     analysis, further = analysed(some_ratings(5, 3, 12, 3))
     groups = {name: ("crowd", "expert")[at % 2] for at, name in enumerate(analysis.people_names)}
@@ -191,6 +195,7 @@ def test_correlations_of_too_few_items_have_no_interval(items, together, tmp_pat
         assert (book[part, "points", f"{before}Pearson low", judge].value is None) == (together < 10)
 
 
+@pytest.mark.long
 def test_the_report_correlates_a_metric_with_every_criterion(tmp_path):
     table = some_ratings(5, 6, 12, 6)
     table = table[(table["criterion"] != "slider") | (table["kind"] == "judge")]

@@ -190,6 +190,7 @@ def test_the_html_report_holds_text_and_no_outside_link():
     assert policy in tags.attributes["content"]
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_the_html_report_opens_offline_and_runs_nothing(chromium, tmp_path):
     (tmp_path / "report.html").write_text(hostile_page(), encoding="utf-8")

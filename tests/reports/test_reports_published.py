@@ -126,6 +126,7 @@ def written(frame: pd.DataFrame, folder: Path) -> Path:
     return folder / "ratings.csv"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("share_rated", [1, 0.7])
 def test_means_and_pairs_over_all_criteria_are_printed(printed, tmp_path, share_rated):
     frame = invented({"fluency": [1, 2, 3, 4, 5], "safety": [1, 2, 3, 4, 5]}, share_rated)
@@ -149,6 +150,7 @@ def test_means_and_pairs_over_all_criteria_are_printed(printed, tmp_path, share_
     )
 
 
+@pytest.mark.long
 def test_majorities_of_options_are_printed(printed, tmp_path):
     frame = invented({"better": [0, 1, 2]}, 0.8)
     (tmp_path / "rubric.yaml").write_text(THREE_OPTIONS)
@@ -175,6 +177,7 @@ CASES = {
 SLOW = {"recipes", "summeval_experts", "hanna", "dices350", "dices990"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in CASES])
 def test_published_numbers_are_in_the_report(printed, shared, tmp_path, name):
     (tmp_path / "rubric.yaml").write_text(THREE_OPTIONS)

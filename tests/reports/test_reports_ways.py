@@ -56,6 +56,7 @@ def freeze(engine, study, scope=None):
     return report
 
 
+@pytest.mark.long
 def test_a_snapshot_stays_the_same_when_the_study_continues(engine, make_study):
     study, _, people = rated(engine, make_study)
     first = freeze(engine, study)
@@ -115,6 +116,7 @@ def test_a_report_names_counted_kinds_and_removed_items(sqlite_engine, make_stud
     assert "2 (human)." in report.files["heds.md"].decode()
 
 
+@pytest.mark.long
 def test_how_excluded_annotators_worked_is_in_no_report(sqlite_engine, make_study):
     study, lead, people = rated(sqlite_engine, make_study)
     ways = (("de", "one_at_a_time", "letters"), ("en", "side_by_side", "words"))
@@ -146,6 +148,7 @@ def test_systems_of_removed_items_count_as_rated(sqlite_engine, make_study):
     assert "Outputs per system: System 1: " in report.files["heds.md"].decode()
 
 
+@pytest.mark.long
 def test_a_report_of_judges_alone_claims_no_blind_people(sqlite_engine, make_study):
     """It called them annotators, with the plan and the balanced order of the people who do not count."""
     study, lead, _ = rated(sqlite_engine, make_study)
@@ -235,6 +238,7 @@ def test_the_command_says_that_a_study_is_not_there(tmp_path, capsys):
     assert "There is no study called 'nowhere'." in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_a_lead_makes_a_report_with_one_click(visit, make_study):
     study, lead, _ = rated(web_engine(), make_study)
     app = visit(lead, "report.py", study=study.slug)
@@ -251,6 +255,7 @@ def test_a_lead_makes_a_report_with_one_click(visit, make_study):
     assert any(name.endswith("/report.html") for name in zipfile.ZipFile(io.BytesIO(content)).namelist())
 
 
+@pytest.mark.long
 def test_datasheet_answers_go_into_the_next_report(visit, make_study):
     study, lead, _ = rated(web_engine(), make_study)
     app = visit(lead, "report.py", study=study.slug)

@@ -550,6 +550,7 @@ def test_the_same_rating_throughout_is_the_graver_flag():
     assert weights == [65, 45]
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(1, 2), st.integers(1, 5)), max_size=40))
 def test_disagreement_equals_the_plain_definition(cells):

@@ -91,6 +91,7 @@ def test_a_system_that_a_judge_favours_is_named(sqlite_engine, make_study, peopl
     assert sentence.startswith(FAVOURED + start if fond else "") and sentence.endswith(end)
 
 
+@pytest.mark.long
 def test_report_and_datasheet_print_the_list_of_the_page(sqlite_engine):
     rng = random.Random(4)
     with database.writing(sqlite_engine) as session:
@@ -247,6 +248,7 @@ def test_ratings_deleted_with_a_withdrawal_are_said(sqlite_engine):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("removed", [False, True])
 def test_annotations_by_a_lead_are_reported_in_the_methods(sqlite_engine, removed):
     """Who uploads the texts under their systems' names needs no unblinding to know them."""
@@ -283,6 +285,7 @@ def test_viewers_read_who_failed_hidden_checks(sqlite_engine):
             assert f"{name}: 3 of 3 attention checks failed." in sentences
 
 
+@pytest.mark.long
 def test_copies_of_opened_studies_are_reported_in_the_methods(sqlite_engine):
     """A study could be copied and run again until a difference was clear, and no file of its report said so."""
     with database.writing(sqlite_engine) as session:
@@ -301,6 +304,7 @@ def test_copies_of_opened_studies_are_reported_in_the_methods(sqlite_engine):
     assert sentence in report_of(sqlite_engine, study).files["methods.txt"].decode()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("with_items", "replaced", "numbers", "repeated"),
     [(True, True, range(4, 9), 0), (True, False, range(4, 9), 3), (False, False, range(2, 9), 2)],

@@ -109,6 +109,7 @@ def test_agreement_on_a_label_counts_its_own_texts(engine, marked):
     assert {(span.start, span.end, span.annotator) for span in seen.spans} == {(*LIFT, "P-ann"), (*SIGNS, "P-ben")}
 
 
+@pytest.mark.long
 def test_the_log_proves_highlights_in_the_context(engine, marked, tmp_path):
     study, _, _ = marked
     assert verdict_of(engine, study).holds

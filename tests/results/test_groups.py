@@ -239,6 +239,7 @@ def test_the_smallest_of_several_p_is_named():
     assert f"(smallest adjusted {p_words(min(adjusted))})" in between_groups(analysis, "c1")
 
 
+@pytest.mark.long
 def test_a_small_group_with_little_work_prefers_nothing_by_chance():
     """Permuted labels said so in 8 of these 20 studies without a difference."""
     groups = {f"P-{n}": "crowd" if n < 3 else "expert" for n in range(18)}

@@ -105,6 +105,7 @@ def test_estimates_without_tests_were_chosen_before_launch():
     assert over.contrasts[0].clear
 
 
+@pytest.mark.long
 @given(bound=st.floats(0, INTERIM), places=st.integers(0, 500), closed=st.booleans(), looked=st.booleans())
 def test_only_what_is_over_or_unseen_has_the_usual_bound(bound, places, closed, looked):
     plan = planned(places, TWO_LOOKS if looked else NOBODY, closed=closed)
@@ -152,6 +153,7 @@ def test_a_study_that_was_opened_and_closed_early_stays_strict(half_done, monkey
     assert "1 person opened results in the app on 2 days before collection ended." in numbers.sentence
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("then", "looks"),
     [
@@ -389,6 +391,7 @@ def test_more_raters_after_a_look_open_collection_again(half_done):
     assert collected(session, study).interim
 
 
+@pytest.mark.long
 def test_opening_the_results_page_logs_a_look(make_study, visit):
     with database.writing(web_engine()) as session:
         study, lead, people = make_study(session, raters_per_item=2)

@@ -215,6 +215,7 @@ def test_a_late_panel_session_shows_the_ending_only(sqlite_engine, make_study):
         assert len(session.scalars(select(Assignment).where(Assignment.person_id == first.id)).all()) == 2
 
 
+@pytest.mark.long
 def test_recruitment_and_pay_are_in_methods_datasheet_and_numbers(sqlite_engine, tmp_path, monkeypatch):
     settings = {
         "recruitment": {"how": "Posted on Prolific", "eligibility": ["Approval rate 98 %", "Lives in the UK"]},

@@ -45,6 +45,7 @@ STEPS = st.tuples(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(STEPS, max_size=14))
 def test_the_kept_frame_equals_one_built_from_nothing_whatever_happened(sqlite_engine, make_study, steps):

@@ -92,6 +92,7 @@ def edit(draw: Any, value: Any) -> None:
             place.insert(draw(st.integers(0, len(place))), part)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("key", sorted(TEXTS))
 def test_a_shipped_rubric_comes_back_letter_by_letter(key):
     text = TEXTS[key]
@@ -100,6 +101,7 @@ def test_a_shipped_rubric_comes_back_letter_by_letter(key):
 
 
 # few, as a shipped rubric with its translations takes seconds; for the same reason nothing is made smaller
+@pytest.mark.long
 @settings(max_examples=8, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(data=st.data())
 def test_any_change_of_the_form_comes_back_without_loss(data):
@@ -112,6 +114,7 @@ def test_any_change_of_the_form_comes_back_without_loss(data):
     assert is_same(yaml_text.read(rewritten(changed, read_sheet(text).value)), read_sheet(text).value)
 
 
+@pytest.mark.long
 @given(st.dictionaries(words, trees, max_size=4))
 @settings(deadline=None)
 def test_any_data_that_is_written_is_read_again(data):

@@ -198,6 +198,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("text", "expected"), BROKEN.values(), ids=BROKEN.keys())
 def test_a_broken_rubric_is_refused_with_path_and_remedy(text: str, expected: list[str]) -> None:
     with pytest.raises(InvalidRubric) as refused:
@@ -242,6 +243,7 @@ def test_any_text_is_a_rubric_or_refused_as_one(text: str) -> None:
         parse_rubric(text)
 
 
+@pytest.mark.long
 @given(st.sampled_from(sorted(Rubric.model_fields)), trees)
 def test_any_value_is_accepted_or_refused_with_a_reason(key: str, value: Any) -> None:
     data = {**yaml.safe_load(SMALL), key: value}
@@ -251,6 +253,7 @@ def test_any_value_is_accepted_or_refused_with_a_reason(key: str, value: Any) ->
         assert str(refused).startswith("rubric")
 
 
+@pytest.mark.long
 @given(st.sampled_from(["low", "high", "step", "points"]), st.integers() | st.floats() | trees)
 def test_any_scale_number_is_accepted_or_refused_with_a_reason(key: str, value: Any) -> None:
     data = yaml.safe_load(SMALL)

@@ -209,6 +209,7 @@ def test_results_are_the_numbers_of_a_report(client, study, sqlite_engine, tmp_p
     assert list(study.reports()["sha256"]) == [made.sha256]
 
 
+@pytest.mark.long
 def test_reading_results_is_logged_as_a_look(client, study, sqlite_engine):
     running(client, study, sqlite_engine)
     study.results()
@@ -218,6 +219,7 @@ def test_reading_results_is_logged_as_a_look(client, study, sqlite_engine):
         assert list(session.scalars(select(Event.kind).where(Event.kind == "results opened"))) == ["results opened"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("module", "name"), [(numbers, "read"), (build, "build_report")])
 def test_a_look_counts_no_annotation_that_came_after_it(
     client, study, sqlite_engine, tmp_path, monkeypatch, module, name

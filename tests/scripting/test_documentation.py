@@ -27,6 +27,8 @@ from triptych.storage.database import writing
 from triptych.storage.models import Membership, Person, Role, Study
 from triptych.study.persons import Who
 
+pytestmark = pytest.mark.long
+
 PAGE = (ROOT / "docs" / "scripting.md").read_text(encoding="utf-8")
 STEPS = re.compile(r"^```python\n(.*?)^```|^(Then people rate in their browsers\.)", re.DOTALL | re.MULTILINE)
 NOTEBOOK = ROOT / "docs" / "notebook.ipynb"

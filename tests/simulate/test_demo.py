@@ -65,6 +65,7 @@ def demo_of(session, key: str) -> Study:
     return session.scalars(select(Study).where(Study.seed == f"demo {key}")).one()
 
 
+@pytest.mark.long
 def test_there_is_one_demo_study_for_each_shipped_rubric(loaded):
     with database.reading(loaded) as session:
         demos = demo_studies(session)
@@ -124,6 +125,7 @@ def test_loading_twice_makes_nothing_twice(loaded):
         assert len(demo_studies(session)) == len(shipped_rubrics())
 
 
+@pytest.mark.long
 def test_removed_demo_studies_leave_nothing_and_do_not_return(engine):
     demo.load_demo(engine)
     with database.writing(engine) as session:
@@ -135,6 +137,7 @@ def test_removed_demo_studies_leave_nothing_and_do_not_return(engine):
             assert session.execute(select(func.count()).select_from(table)).scalar_one() == 0, table
 
 
+@pytest.mark.long
 def test_deleting_the_demo_deletes_people_who_only_tried_it(engine, make_study):
     demo.load_demo(engine)
     with database.writing(engine) as session:
@@ -167,6 +170,7 @@ def test_removing_the_demo_leaves_every_other_study_as_it_was(loaded, make_study
         assert events.first_broken(session, own.id) is None
 
 
+@pytest.mark.long
 def test_two_processes_that_start_together_load_it_once(engine):
     with ThreadPoolExecutor(2) as pool:
         counts = list(pool.map(demo.load_demo, [engine, engine]))
@@ -221,6 +225,7 @@ def test_every_lead_sees_the_demo_studies_which_have_no_lead(loaded):
         assert len(lifecycle.for_lead(session, lead)) == len(shipped_rubrics())
 
 
+@pytest.mark.long
 def test_loading_the_demo_imports_no_slow_library():
     code = "import sys, triptych.simulate.demo; print({'pandas', 'openpyxl', 'scipy', 'plotly'} & set(sys.modules))"
 

@@ -95,6 +95,7 @@ def played(new_database):
     return run, shares, before, stored(engine)
 
 
+@pytest.mark.long
 def test_planted_ranking_place_careless_and_strict_annotator_are_recovered(played):
     run = played[0]
     assert (run.annotations, run.items, run.annotators) == (150, 50, 8)

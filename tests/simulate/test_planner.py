@@ -158,6 +158,7 @@ def shown(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", [{}, {"systems": 3, "criteria": 2}, {"shown": 1}, {"group": 5}])
 @pytest.mark.parametrize("annotators", [3, 6, 16])
 @pytest.mark.parametrize("items", [20, 80])

@@ -87,6 +87,7 @@ def test_percent_agreement_counts_every_unit_of_a_pattern():
     assert percent_agreement([0, 0, 1, 1, 2, 2, 3, 3], [1, 1, 1, 1, 1, 1, 1, 2]) == 0.75
 
 
+@pytest.mark.long
 def test_alpha_equals_the_reference_package_on_500_random_incomplete_tables():
     random, compared = np.random.default_rng(16), 0
     for _ in range(500):
@@ -211,6 +212,7 @@ def test_undefined_alpha_gives_a_reason(units, values, words, level):
     assert attempt(alpha_interval, units, values, level) == Undefined(words)
 
 
+@pytest.mark.long
 @given(rows, st.sampled_from(LEVELS), st.randoms(use_true_random=False))
 def test_neither_row_order_nor_names_of_units_change_agreement(ratings, level, random):
     units, values = columns(ratings)

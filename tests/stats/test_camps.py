@@ -91,6 +91,7 @@ def test_camps_by_taste_are_found() -> None:
     assert {camps.first, camps.second} == {tuple(range(10)), tuple(range(10, 20))}
 
 
+@pytest.mark.long
 def test_tastes_without_camps_are_mostly_silent() -> None:
     hints = [camps_by_taste(*four_criteria(seed, 14, camp=0), range(14)).p < 0.05 for seed in range(1000, 1040)]
     assert sum(hints) <= 6  # 2 expected; more than 6 with a chance below 1 %
@@ -137,6 +138,7 @@ def test_camps_of_many_annotators_are_found(seed: int) -> None:
     assert (camps.first, camps.second) == (tuple(range(8)), tuple(range(8, 16)))
 
 
+@pytest.mark.long
 def test_unequal_care_makes_no_camps() -> None:
     hints = [camps_by_agreement(*study(seed, 6, 6, taste=0.6, care=0.6)).p < 0.05 for seed in range(20)]
     assert sum(hints) <= 4  # 1 expected; more than 4 with a chance below 1 %

@@ -194,6 +194,7 @@ def test_pairs_are_in_the_order_of_names():
     assert [(pair.first, pair.second) for pair in pairs] == [("a", "b"), ("a", "c"), ("b", "c")]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("units", "annotators"), [(1, 500), (40_000, 40)])
 def test_too_many_pairs_of_annotators_are_not_compared(units, annotators):
     """Thousands of annotators of the same items, or dozens of very many, took gigabytes and minutes."""

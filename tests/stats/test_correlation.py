@@ -83,6 +83,7 @@ def test_the_interval_holds_the_value_and_shrinks_with_more_items():
     assert np.ptp(present(many.pearson.interval)) < np.ptp(present(few.pearson.interval)) / 2
 
 
+@pytest.mark.long
 def test_the_interval_covers_what_many_items_would_give():
     random = np.random.default_rng(3)
     truth = segment_correlation(*candidates(random, 3000, noise=3)).kendall.value
@@ -233,6 +234,7 @@ def test_longer_candidates_rated_higher_correlate_with_length():
     assert 0.9 < result.pearson.value < 1
 
 
+@pytest.mark.long
 def test_resamples_of_many_items_take_little_memory():
     values, item, system, metric = candidates(np.random.default_rng(0), items=10_000)
     tracemalloc.start()

@@ -101,6 +101,7 @@ def test_any_design_equals_least_squares(rows: list[Row]) -> None:
             assert effects.difference(*pair).mean == pytest.approx(expected, abs=1e-8)
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(st.integers(2, 6), st.integers(1, 6), st.integers(2, 4), st.integers(0, 10**6))
 def test_complete_design_equals_the_paired_test(items: int, annotators: int, systems: int, seed: int) -> None:
@@ -206,6 +207,7 @@ def test_a_difference_between_groups_equals_its_formula() -> None:
     assert errors.freedom_alike == pytest.approx(min(people) - 1)
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6), st.integers(2, 12), st.integers(2, 12), st.sampled_from([0.3, 0.6, 1]))
 def test_nobody_else_turns_a_difference_than_those_who_may(seed, items, annotators, share):

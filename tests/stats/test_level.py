@@ -62,6 +62,7 @@ def test_weights_reused_over_studies_give_what_the_app_fits(design: Design):
             assert present(own.test).p == pytest.approx(present(app.test).p, abs=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("design", [SMALL, Design(60, 2, 6, shown=2, unequal=True, spread="t3")], ids=str)
 def test_simulated_studies_have_the_difference_coverage_is_counted_with(design: Design):
     random = np.random.default_rng(3)
@@ -81,6 +82,7 @@ def test_the_expected_rating_is_the_sum_of_its_steps():
     assert true_mean(SMALL, MARGIN) > true_mean(SMALL, 0.0)
 
 
+@pytest.mark.long
 def test_a_small_design_keeps_level_and_coverage():
     tally = tallied(Differences(SMALL, "test"), 300)
     assert 1 <= present(tally.percent("level")) <= 10
@@ -110,12 +112,14 @@ def test_equivalence_is_said_more_often_without_a_difference():
     assert present(tally.percent("at the margin")) < 30 < present(tally.percent("without a difference"))
 
 
+@pytest.mark.long
 def test_agreement_odds_and_camps_are_simulated():
     assert present(tallied(AgreementCoverage(30, 2, 0.7), 20).percent("alpha")) > 70
     assert present(tallied(OddsLevel(Design(30, 3, 6, systems=2)), 3).percent("level")) < 100
     assert present(tallied(CampsReported(30, 3, 12, "tastes"), 2).percent("by taste")) >= 0
 
 
+@pytest.mark.long
 def test_batches_are_stored_continued_and_have_their_own_seeds(tmp_path):
     simulation, path = Differences(Design(10, 2, 5), "test"), tmp_path / "results.jsonl"
     for _ in range(2):
@@ -143,6 +147,7 @@ def test_the_committed_page_holds_every_design():
     assert [row[1:4] for row in main] == [[of.name, f"{of.taste:g}", of.scale] for of in ALL]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "design", [Design(8, 8, 8, systems=10, taste=0), Design(48, 8, 8, systems=10, late=8, taste=0)]
 )

@@ -123,6 +123,7 @@ def clear_in_simulated_studies(plan: Plan, shift: float, components: Components,
     return float(np.mean(hits))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "plan",
     [

@@ -58,6 +58,7 @@ def pairs_of(frame: pd.DataFrame) -> tuple[AnnotatorPair, ...]:
     return annotator_pairs(units, frame["annotator"], frame["value"].astype(float))
 
 
+@pytest.mark.long
 def test_published_alphas_are_reproduced(shared):
     numbers_of_study = cases(shared, "krippendorff_alpha")
     for case, frame in numbers_of_study:
@@ -191,6 +192,7 @@ SETS = {
 LARGE = {"dices350": None, "dices990": None}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "level"), [*SETS.items(), *(pytest.param(*each, marks=pytest.mark.slow) for each in LARGE.items())]
 )
@@ -206,6 +208,7 @@ def test_published_numbers_follow_from_their_imported_ratings(imported, shared, 
     assert of_this_set
 
 
+@pytest.mark.long
 def test_imported_real_ratings_agree_as_in_their_file(imported, shared):
     real = shared / "real"
     files = [read((real / "summeval_3_ratings.csv").read_bytes(), "summeval_3_ratings.csv")]

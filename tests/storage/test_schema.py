@@ -62,6 +62,7 @@ def test_the_migrations_make_exactly_the_tables_of_the_models(migrated_engine):
         assert foreign_parts.in_database(connection) == []
 
 
+@pytest.mark.long
 def test_a_new_database_has_the_schema_of_a_migrated_one(migrated_engine, engine):
     new, old = parts(engine), parts(migrated_engine)
 
@@ -126,6 +127,7 @@ def test_a_database_of_an_unknown_version_is_not_upgraded(sqlite_engine):
         schema.migrate(sqlite_engine)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("version", [f"{number:04}" for number in range(3, int(schema.HEAD))])
 def test_a_failed_upgrade_from_any_version_changes_nothing(tmp_path, monkeypatch, version):
     """All migrations are one transaction, whatever Alembic and SQLite do about changes of tables."""

@@ -444,6 +444,7 @@ def test_work_of_volunteers_is_reported_as_unpaid(session, draft):
     assert "Annotators were not paid." in methods_of(session, study)
 
 
+@pytest.mark.long
 def test_a_report_holds_the_preregistration_and_amendments(session, draft, lead):
     declared = build_report(session, draft).files["preregistration.md"].decode()
     assert "Nothing was declared." in declared

@@ -38,6 +38,7 @@ def history(session, study, actor=ANNA):
     return saved_setting.history(saved_setting.changes(session, study), actor)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("path", "value"),
     [

@@ -233,6 +233,7 @@ def assert_same_as_results(session, lead):
         assert (line.done, line.expected, line.annotators) == (view.done, view.expected, active)
 
 
+@pytest.mark.long
 def test_the_list_counts_the_demo_studies_as_the_results_do(sqlite_engine):
     demo.load_demo(sqlite_engine)
     with database.writing(sqlite_engine) as session:
@@ -245,6 +246,7 @@ def test_the_list_counts_the_demo_studies_as_the_results_do(sqlite_engine):
 acts = st.lists(st.tuples(st.sampled_from(["submit", "skip", "ignore", "exclude"]), st.integers(0, 2)), max_size=8)
 
 
+@pytest.mark.long
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(acts=acts)
 def test_the_list_counts_whatever_happened_as_the_results_do(sqlite_engine, make_study, acts):

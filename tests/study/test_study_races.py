@@ -32,6 +32,7 @@ def test_studies_of_one_rubric_are_created_at_once(engine, title):
         assert len(set(threads.map(create, range(TIMES)))) == TIMES
 
 
+@pytest.mark.long
 def test_a_rubric_changed_meanwhile_is_not_overwritten(engine):
     """On PostgreSQL the other lead's change was lost, and both read that theirs was saved."""
     with writing(engine) as session:

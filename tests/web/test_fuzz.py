@@ -194,6 +194,7 @@ async def wrong_drafts(served: Served) -> dict[str, int]:
         return {name: await post(annotator, json.dumps(message)) for name, message in wrong}
 
 
+@pytest.mark.long
 def test_every_wrong_draft_is_refused_and_changes_nothing(served: Served):
     asyncio.run(look(served))
     before = table_hashes(served.world.home)
@@ -327,6 +328,7 @@ async def wrong_actions(served: Served) -> list[str]:
     return moved
 
 
+@pytest.mark.long
 def test_every_wrong_action_is_refused_and_changes_nothing(served: Served):
     asyncio.run(look(served))
     before = table_hashes(served.world.home)
@@ -366,6 +368,7 @@ async def honest_work(served: Served) -> str:
         return submission
 
 
+@pytest.mark.long
 def test_the_same_annotator_can_still_draft_and_submit(served: Served):
     """The control: what the tests above send is refused for its fault alone."""
     before = table_hashes(served.world.home)

@@ -34,6 +34,7 @@ asyncio.run(start())
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "address, sentence",
     [
@@ -65,6 +66,7 @@ def test_a_server_raises_its_limit_of_open_files():
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
+@pytest.mark.long
 def test_a_start_sets_what_the_environment_set_otherwise(tmp_path):
     """The threads of NumPy, which is not imported where the demo studies are there; the longest number to be read."""
     engine = database.open_engine(f"sqlite:///{tmp_path / 'triptych.db'}")
@@ -80,6 +82,7 @@ def test_a_start_sets_what_the_environment_set_otherwise(tmp_path):
     assert (tmp_path / "cookie.secret").exists()
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name == "nt", reason="Windows deletes no open file")
 def test_a_deleted_lock_lets_no_second_server_in(tmp_path):
     with running_app(tmp_path) as server:
@@ -107,6 +110,7 @@ asyncio.run(open_and_stop())
 """
 
 
+@pytest.mark.long
 def test_the_file_that_opens_the_setup_link_is_deleted(tmp_path):
     home = {**os.environ, "TRIPTYCH_HOME": str(tmp_path), "TRIPTYCH_DEMO": "0"}
     ran = subprocess.run([sys.executable, "-c", OPENED], cwd=ROOT, env=home, capture_output=True, text=True)
@@ -132,6 +136,7 @@ def test_printed_links_begin_with_the_configured_address(monkeypatch):
     assert start.address(options.get) == "https://annotate.example.org/lab"
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not MAPS.exists(), reason="only Linux lists the files that a process has loaded")
 def test_an_annotators_first_pages_load_no_pandas(tmp_path):
     world = build_world(tmp_path, items=2)

@@ -293,6 +293,7 @@ def test_a_cookie_survives_a_restart_but_not_another_secret(monkeypatch):
     assert session.login_secret(value) is None
 
 
+@pytest.mark.long
 def test_old_browsers_without_fetch_metadata_need_the_header():
     def request(**sent: str) -> Request:
         raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in sent.items()]

@@ -162,6 +162,7 @@ def test_a_signed_out_request_gets_that_error_first(sqlite_engine, make_study, a
     assert act(submitting(view, "submission-1"), login=login)[0] == 401
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("field", ["pen", "submission"])
 def test_a_submission_with_strange_signs_in_its_ids_is_refused(engine, make_study, at_work, field):
     _, who, view = begin(engine, make_study)
