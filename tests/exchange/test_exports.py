@@ -254,6 +254,13 @@ def test_a_dataset_card_names_a_file_for_every_config(filled):
     assert len(pd.read_parquet(io.BytesIO(files[configs["items"]]))) == 12
 
 
+def test_no_readme_or_card_contains_the_studys_title(filled):
+    session, study, *_ = filled
+    study.title = "<img src=x> [look](https://elsewhere.example)"
+    for key in FORMATS:
+        assert b"elsewhere" not in unzipped(session, study, key)["README.md"], key
+
+
 def test_an_export_of_a_study_without_any_annotation_is_whole(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, *_ = make_study(session)

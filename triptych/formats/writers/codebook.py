@@ -127,7 +127,6 @@ def _shortened(lines: list[str]) -> list[str]:
 def _card_head(finished: Finished) -> str:
     """The card's front matter: one config per table."""
     front = {
-        "pretty_name": finished.title,
         "language": [finished.rubric.language],
         "tags": ["human-evaluation"],
         "configs": [
