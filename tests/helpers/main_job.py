@@ -44,6 +44,7 @@ def make_study(page: Page, server: Server, items: Path, title: str, rubric: Path
     page.get_by_label("Title", exact=True).fill(title)
     page.get_by_label("Annotators per item", exact=True).fill(str(raters))
     page.get_by_label("Annotators per item", exact=True).press("Enter")
+    settled(page)  # a click while the page is redrawn below the pointer can be lost
     page.get_by_role("button", name="Create the study").click()
     page.get_by_role("button", name="Launch …").click()
     launch(page)
