@@ -22,7 +22,7 @@ from triptych.annotate.candidate_order import balanced_order, candidate_order
 from triptych.annotate.reservations import Assigned
 from triptych.storage import database
 from triptych.storage.database import reading, writing
-from triptych.storage.models import Assignment, Candidate, Item, Person, Slot, Study, StudyState
+from triptych.storage.models import Assignment, AssignmentState, Candidate, Item, Person, Slot, Study, StudyState
 from triptych.storage.unavailable import DatabaseUnavailable
 from triptych.study import lifecycle
 from triptych.study.persons import Who
@@ -302,6 +302,33 @@ def test_an_item_tells_little_about_the_order_of_the_next(count):
         assert max(shown.values()) - min(shown.values()) <= 3
 
     assert repeated / (40 * 24) > 0.6 / count
+
+
+def test_other_annotators_items_do_not_move_an_order(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, _, (anna, ben) = make_study(session, items=12)
+        items = session.scalars(select(Item.id).where(Item.study_id == study.id)).all()
+        before = {item: candidate_order(session, study, ben, item, None) for item in items}
+        work_through(session, study, anna, at_most=6)
+        of_anna = set(session.scalars(select(Assignment.item_id)))
+
+        after = {item: candidate_order(session, study, ben, item, None) for item in items}
+
+        assert {item for item in items if before[item] != after[item]} <= of_anna
+
+
+def test_a_repeat_avoids_its_first_order_where_that_one_balances(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, _, (who, _) = make_study(session)
+        first = assignments.current(session, study, who)
+        assert isinstance(first, Assigned)
+        session.get_one(Assignment, first.id).state = AssignmentState.expired  # its order counts for nobody
+        session.flush()
+        same = candidate_order(session, study, who, first.item_id, None)
+        shown = select(Slot.candidate_id).where(Slot.assignment_id == first.id).order_by(Slot.position)
+        assert same == tuple(session.scalars(shown))
+
+        assert candidate_order(session, study, who, first.item_id, first.id) != same
 
 
 def test_orders_that_tie_depend_on_the_studys_secret_seed(sqlite_engine, make_study):

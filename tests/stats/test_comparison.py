@@ -145,6 +145,20 @@ def test_signed_ranks_of_means_are_those_of_sums(annotators, unit):
         assert result.p == pytest.approx(expected.pvalue)
 
 
+def test_signed_ranks_are_of_means_where_annotators_differ_in_number():
+    changes = {0: (3,), 1: (-1, -1, -1), 2: (2, 2), 3: (-4, 0)}  # means 3, −1, 2, −2; sums and products rank otherwise
+    ratings = [
+        (item, annotator, system, value)
+        for item, of_item in changes.items()
+        for annotator, change in enumerate(of_item)
+        for system, value in (("new", 10 + change), ("base", 10))
+    ]
+
+    result = signed_rank(side_by_side(ratings), "new", "base")
+
+    assert result.effect == pytest.approx((4 + 2.5 - 1 - 2.5) / 10)
+
+
 def test_the_signed_rank_effect_is_the_rank_biserial_correlation():
     # Changes 1, 2, -3 have ranks 1, 2, 3: (3 - 3) / 6; 1, -2, 3: (4 - 2) / 6.
     assert signed_rank(pairs((2, 1), (3, 1), (1, 4)), "new", "base").effect == 0
