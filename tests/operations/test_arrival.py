@@ -688,6 +688,8 @@ ODD_ROWS = [
     "UPDATE turn SET position = 7 WHERE position = 1",
     "UPDATE highlight SET turn = 9, quote = ''",
     "UPDATE study SET title = printf('%.*c', 1000, 'x')",
+    "UPDATE study SET slug = printf('%.*c', 1000, 'x')",
+    "UPDATE study SET series = printf('%.*c', 1000, 'x')",
     "UPDATE rating SET position = NULL WHERE id = (SELECT min(id) FROM rating)",
     "DELETE FROM highlight; UPDATE slot SET position = position + 900; UPDATE rating SET position = position + 900",
 ]

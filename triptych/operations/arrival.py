@@ -46,7 +46,8 @@ LONGEST_PSEUDONYM = 80
 LEFT_BEHIND = ("rubric", "snapshot")  # not copied: the rubric may be here; reports can be made again
 PSEUDONYM = re.compile(r"[A-Z]+(-\w+)+", re.ASCII)
 IN_ITS_PLACE = re.compile(r"\w+([ -]\w+)*", re.ASCII)  # in a log: "command line" and the keys of reasons
-SHORT_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,79}")
+SHORT_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
+LONGEST_SHORT_NAME = 80
 SHORT_WAIT, USUAL_WAIT = "SET LOCAL lock_timeout = 200", "SET LOCAL lock_timeout = DEFAULT"  # ms
 MOST_TRIES = 50
 NOT_AVAILABLE = "55P03"  # PostgreSQL's state of a lock that was not granted in time
@@ -213,8 +214,13 @@ def _renamed(session: Session, old: Connection) -> dict[str, str]:
 
 
 def _short_name(session: Session, former: Mapping[str, Any]) -> tuple[str, str]:
-    """Short name and series: unchanged if both are free here, otherwise the next free ones."""
+    """Short name and series: unchanged if both are free here, otherwise the next free ones.
+
+    Raises ValueError for long ones, which take time by the square of their length to be freed of accents.
+    """
     slug, series = former["slug"], former["series"]
+    if max(len(slug), len(series)) > LONGEST_SHORT_NAME:
+        raise ValueError(f"a short name of more than {LONGEST_SHORT_NAME} characters")
     free = lifecycle.free_slug(session, slug)  # which also waits for others who name a study
     taken = select(Study.id).where(or_(Study.slug.in_([slug, series]), Study.series.in_([slug, series])))
     if not SHORT_NAME.fullmatch(slug) or not SHORT_NAME.fullmatch(series) or session.scalars(taken).first() is not None:
