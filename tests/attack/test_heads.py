@@ -72,6 +72,35 @@ def test_a_head_that_is_too_long_is_answered(server):
     assert ask(server.url, headers={"X": "a" * 30_000}).status == 200
 
 
+LINES = {
+    "headers": b"".join(b"X%d: y\r\n" % n for n in range(heads.MOST_LINES)),
+    "cookies": b"Cookie: " + b"; ".join([b"a=b"] * heads.MOST_LINES) + b"\r\n",
+}
+
+
+@pytest.mark.parametrize("lines", LINES.values(), ids=LINES)
+@pytest.mark.parametrize("after", [b"", b"Connection: Upgrade\r\nUpgrade: websocket\r\n"], ids=["request", "handshake"])
+def test_a_head_of_too_many_lines_is_refused(server, lines, after):
+    """Three hundred connections with heads of 16,000 lines kept everybody waiting for 20 s, and took 500 MB."""
+    output = server.output()
+    with socket.create_connection(place_of(server.url), timeout=20) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\n" + HOST + lines + after + b"\r\n")
+        answers = b"".join(iter(lambda: connection.recv(1000), b""))
+
+    assert answers == heads.TOO_LONG
+    assert server.output() == output
+
+
+def test_lines_count_for_each_head_of_a_connection(server):
+    """A page sends hundreds of requests on one."""
+    request = b"GET /healthz HTTP/1.1\r\n" + HOST + b"X: y\r\n" * 100
+    with socket.create_connection(place_of(server.url), timeout=20) as connection:
+        connection.sendall((request + b"\r\n") * 3 + request + b"Connection: close\r\n\r\n")
+        answers = b"".join(iter(lambda: connection.recv(1000), b""))
+
+    assert answers.count(b"HTTP/1.1 200 ") == 4
+
+
 def test_a_socket_takes_no_longer_message_than_a_page_sends(server):
     """The beginning of one waited in memory: two hundred of them, of nobody, took 800 MB."""
     length = LONGEST + 1

@@ -24,6 +24,7 @@ from triptych.web.session import cookie_in, login_secret
 
 KB = 2**10
 LONGEST_HEAD = 64 * KB  # as in h11, uvicorn's other parser
+MOST_LINES = 250  # of a head; each cookie counts as one. Browsers and proxies send some dozens
 HEAD_SECONDS = 30.0
 BODY_SECONDS, SLOWEST_BODY = 30.0, 256 * KB  # a body may take this long, and a second more for each of so many bytes
 READ_SECONDS = 60.0
@@ -162,7 +163,7 @@ class LimitedHttp(UnreadLimit, HttpToolsProtocol):
         config.ws_max_size = min(config.ws_max_size, LONGEST_SOCKET_MESSAGE)
         super().__init__(config, *args, **options)
         self.ws_protocol_class = LimitedSocket
-        self.bytes_of_head = 0
+        self.bytes_of_head = self.lines_of_head = 0
         self.deadline: asyncio.TimerHandle | None = None
         self.counted_for = ""
         self.unanswered: list[RequestResponseCycle] = []
@@ -184,18 +185,33 @@ class LimitedHttp(UnreadLimit, HttpToolsProtocol):
         super().data_received(data)
         if len(self.pipeline) > MOST_WAITING:
             self.transport.close()
-        if self.bytes_of_head > LONGEST_HEAD and not self.transport.is_closing():
+        if self.bytes_of_head > LONGEST_HEAD:
+            self._refuse_head()
+
+    def _refuse_head(self) -> None:
+        if not self.transport.is_closing():
             if self.cycle is None or self.cycle.response_complete:
                 self.transport.write(TOO_LONG)
             self.transport.close()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
+        self.lines_of_head = 0
         self._await_head()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Replace in a cookie what none of ours has."""
-        super().on_header(name, value.translate(COOKIE_BYTES) if name.lower() == b"cookie" else value)
+        """Replace in a cookie what none of ours has. Raises ValueError, which ends the parsing, for too many lines."""
+        is_cookie = name.lower() == b"cookie"
+        self.lines_of_head += 1 + (value.count(b";") if is_cookie else 0)
+        if self.lines_of_head > MOST_LINES:
+            raise ValueError("The head has too many lines.")
+        super().on_header(name, value.translate(COOKIE_BYTES) if is_cookie else value)
+
+    def send_400_response(self, msg: str) -> None:
+        if self.lines_of_head > MOST_LINES:
+            self._refuse_head()
+        else:
+            super().send_400_response(msg)
 
     def on_headers_complete(self) -> None:
         self.bytes_of_head = 0
