@@ -182,7 +182,7 @@ def handed_on(*contents: bytes, may_announce: bool = True) -> list[bytes]:
         return True
 
     async def everything() -> list[bytes]:
-        judged, passed = messages.judged(receive, is_lead), []
+        judged, passed = messages.judged(receive, asyncio.Lock(), is_lead), []
         while (message := await judged())["type"] == "websocket.receive":
             passed.append(message["bytes"])
         return passed

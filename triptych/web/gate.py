@@ -274,7 +274,7 @@ class Gate:
         address = budgets.key_of(None, _address(scope))
         key = person or address
         _take("handshakes", key)
-        receive = messages.judged(receive, partial(_is_lead, cookie))
+        receive = messages.judged(receive, self._turn(key), partial(_is_lead, cookie))
         login = login if person else None
         scope = _of_login(scope, login)
         if is_lead and (long_ones := (scope.get("extensions") or {}).get(messages.LONG)):
@@ -300,8 +300,11 @@ class Gate:
         """Wait for a budget that all addresses, or all accounts at an address, share, with one message of each at a
         time: others wait for a message of each, not for all messages of a few.
         """
-        async with self.turns.setdefault(key, asyncio.Lock()):
+        async with self._turn(key):
             await asyncio.sleep(spending.queue(shared, amount))
+
+    def _turn(self, key: str) -> asyncio.Lock:
+        return self.turns.setdefault(key, asyncio.Lock())
 
     @contextmanager
     def _one_more(self, budget: str, key: str) -> Iterator[None]:

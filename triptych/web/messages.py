@@ -37,10 +37,12 @@ class Unwanted(Exception):
         self.code = code
 
 
-def judged(receive: Receive, is_lead: Callable[[], Awaitable[bool]]) -> Receive:
+def judged(receive: Receive, turn: asyncio.Lock, is_lead: Callable[[], Awaitable[bool]]) -> Receive:
     """`receive`, which skips messages of other kinds and raises Unwanted for messages that no page sends.
 
-    `is_lead` is called only for long messages and for those that announce uploads.
+    Sockets that share `turn` read one message at a time, and others are served before the next: reading a long one
+    takes milliseconds of the event loop. `is_lead` is called only for long messages and for those that announce
+    uploads.
     """
 
     async def receive_judged() -> Message:
@@ -50,7 +52,9 @@ def judged(receive: Receive, is_lead: Callable[[], Awaitable[bool]]) -> Receive:
                 return message
             content = message.get("bytes") or b""
             try:
-                kind = kind_of(content)
+                async with turn:
+                    await asyncio.sleep(0)
+                    kind = kind_of(content)
                 if (len(content) > LONGEST or kind == FILES) and not await is_lead():
                     raise Unwanted(TOO_BIG_CODE)
             except ValueError as error:
