@@ -3,7 +3,7 @@
 
 import { targetOf } from "./dom.js";
 import { _ } from "./language.js";
-import { halfAbove, isSlider, valueOfDigit } from "./scale.js";
+import { asNumber, halfAbove, isSlider, valueOfDigit } from "./scale.js";
 
 /** @import { Guidelines } from "./guidelines.js" */
 /** @import { Item } from "./item.js" */
@@ -32,7 +32,7 @@ export function digitOf({ key, code, shiftKey }) {
 
 /** Leaves a number's box; whether it then shows another number than was typed. @param {HTMLInputElement} box */
 function leaveCorrected(box) {
-  const typed = Number(box.value.trim().replace(",", "."));
+  const typed = Number(asNumber(box.value).replace(",", "."));
   box.blur();
   return box.value !== "" && Number(box.value) !== typed;
 }

@@ -3,7 +3,7 @@
 import { MAX_TEXT } from "./answers.js";
 import { all, find, h, inputs, nameOf, part, words } from "./dom.js";
 import { _, ngettext } from "./language.js";
-import { isNumeric, isPicker, isSlider, optionsOf, valueAfter, valueKey } from "./scale.js";
+import { asNumber, isNumeric, isPicker, isSlider, optionsOf, valueAfter, valueKey } from "./scale.js";
 import { sampleLine } from "./teaching.js";
 import { lengthInWords } from "./texts/textpoints.js";
 import { isAnswered } from "./validate.js";
@@ -155,7 +155,7 @@ function slider(scale, about) {
  */
 export function typedValue(scale, typed) {
   const { low, high, step } = scale;
-  const text = typed.trim();
+  const text = asNumber(typed);
   const number = Number(text.replace(",", "."));
   if (text === "" || !Number.isFinite(number)) return undefined;
   const thousands = Number(text.replace(/[.,]/, ""));

@@ -412,7 +412,7 @@ def test_no_number_is_submitted_that_was_not_shown(open_view):
         "show(views.conversation({work: {token: 't-2', store_key: 's-2', receipt: actions.at(-1).value.submission}}))"
     )
     page.evaluate(browser.ANSWER)
-    box.fill("15,0")
+    box.fill("١٥,0")  # as phones in Arabic type it
     page.keyboard.press("Control+Enter")
     assert 15 in [ratings.get("effort") for ratings in draft(page)["ratings"].values()]
 

@@ -87,6 +87,12 @@ test("a typed number becomes the nearest value of the slider", () => {
   assert.deepEqual(["52", "53", "900", "-1", "7,5", "", "a"].map((typed) => typedValue(scale, typed)), [50, 55, 100, 0, 10, undefined, undefined]);
 });
 
+test("a number typed in Arabic, Persian or full-width digits is read", () => {
+  const scale = { kind: "number", low: -100, high: 100, step: 0.5 };
+  const typed = ["٥٢", "۵۲", "５２", "٧٫٥", "７．５", "-٥", "−5", "－５"];
+  assert.deepEqual(typed.map((text) => typedValue(scale, text)), [52, 52, 52, 7.5, 7.5, -5, -5, -5]);
+});
+
 test("numbers of very fine scales are those of the scale", () => {
   const tiny = { kind: "number", low: 0, high: 1e-9, step: 2.5e-10 };
   assert.deepEqual(optionsOf(tiny).map((o) => o.value), [0, 2.5e-10, 5e-10, 7.5e-10, 1e-9]);
