@@ -30,6 +30,17 @@ export function digitOf({ key, code, shiftKey }) {
   return place && !shiftKey && key.length === 1 ? Number(place[1]) : null;
 }
 
+/**
+ * The character of a key in lower case; by the key's place where the keyboard has letters of another script.
+ * @param {Pick<KeyboardEvent, "key" | "code">} event
+ */
+export function characterOf({ key, code }) {
+  const place = /^Key([A-Z])$/.exec(code ?? "");
+  const isOfAnotherScript = /^[^\0-\x7f\p{Script=Latin}]$/u.test(key);
+  if (key === "؟") return "?";
+  return (place && isOfAnotherScript ? place[1] : key).toLowerCase();
+}
+
 /** Leaves a number's box; whether it then shows another number than was typed. @param {HTMLInputElement} box */
 function leaveCorrected(box) {
   const typed = Number(asNumber(box.value).replace(",", "."));
@@ -98,8 +109,9 @@ export function createKeyboard({
   }
 
   /** @param {KeyboardEvent} event */
-  function isUndo({ key, ctrlKey, metaKey, altKey, shiftKey }) {
-    const letter = key.toLowerCase();
+  function isUndo(event) {
+    const { ctrlKey, metaKey, altKey, shiftKey } = event;
+    const letter = characterOf(event);
     if (!(ctrlKey || metaKey) || altKey || (letter !== "z" && letter !== "y")) return false;
     rating.undo(letter === "y" || shiftKey);
     return true;
@@ -137,7 +149,7 @@ export function createKeyboard({
       e: moves.focusExplanation, h: awaitLabel, "?": showKeys, ".": addHalf, c: layout.toggleContext,
       d: layout.toggleDescriptions, t: moves.focusText, f: find, "/": moves.focusSearch,
     };
-    const act = actions[event.key.toLowerCase()];
+    const act = actions[characterOf(event)];
     if (!act) return false;
     if (act !== addHalf) lastDigit = null;
     act();

@@ -306,6 +306,8 @@ def test_j_and_k_move_between_questions_arrows_do_not(open_view):
     expect(page.locator('.tw-current[data-tw-question="B:relevance"]')).to_be_visible()
     page.keyboard.press("k")
     expect(page.locator('.tw-current[data-tw-question="A:relevance"]')).to_be_visible()
+    radio(page, "A:relevance", 4).dispatch_event("keydown", {"key": "ت", "code": "KeyJ"})  # of a keyboard in Arabic
+    expect(page.locator('.tw-current[data-tw-question="B:relevance"]')).to_be_visible()
 
 
 def test_an_answer_can_be_cleared_and_restored(open_view):

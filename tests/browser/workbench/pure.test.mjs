@@ -6,7 +6,7 @@ import { createActivity } from "../../../components/workbench/activity.js";
 import { canonical, createAnswers } from "../../../components/workbench/answers.js";
 import { clock } from "../../../components/workbench/dialogs.js";
 import { factsOf } from "../../../components/workbench/instructions.js";
-import { digitOf } from "../../../components/workbench/keyboard.js";
+import { characterOf, digitOf } from "../../../components/workbench/keyboard.js";
 import { placesOf } from "../../../components/workbench/layout.js";
 import { typedValue } from "../../../components/workbench/question.js";
 import { patternOf } from "../../../components/workbench/texts/reading.js";
@@ -362,6 +362,13 @@ test("digits are read from the key or, without Shift, from its place", () => {
   assert.equal(digitOf({ key: "&", code: "Digit1" }), 1);
   assert.equal(digitOf({ key: "!", code: "Digit1", shiftKey: true }), null);
   assert.equal(digitOf({ key: "a", code: "KeyA" }), null);
+});
+
+test("shortcuts are keys by their place on keyboards of another script", () => {
+  const keys = [["j", "KeyJ"], ["J", "KeyJ"], ["ت", "KeyJ"], ["О", "KeyJ"], ["ئ", "KeyZ"], ["ё", "Backquote"]];
+  assert.deepEqual(keys.map(([key, code]) => characterOf({ key, code })), ["j", "j", "j", "j", "z", "ё"]);
+  assert.deepEqual([["z", "KeyY"], ["ğ", "KeyE"], ["é", "Digit2"]].map(([key, code]) => characterOf({ key, code })), ["z", "ğ", "é"]);
+  assert.equal(characterOf({ key: "؟", code: "Slash" }), "?");
 });
 
 class MemoryStorage {
