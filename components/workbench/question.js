@@ -116,11 +116,14 @@ function picker(group, scale, about) {
   ];
 }
 
+/** A text for comparison: without accents, in small letters; ı is an i, whatever the browser's language. @param {string} text */
+const folded = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase().replaceAll("ı", "i");
+
 /** Hides the options that do not contain the typed text. @param {HTMLElement} fieldset @param {string} typed */
 export function searchOptions(fieldset, typed) {
-  const wanted = typed.trim().toLocaleLowerCase();
+  const wanted = folded(typed.trim());
   const labels = all(fieldset, ".tw-picks .tw-option");
-  for (const label of labels) label.hidden = !(label.textContent ?? "").toLocaleLowerCase().includes(wanted);
+  for (const label of labels) label.hidden = !folded(label.textContent ?? "").includes(wanted);
   part(fieldset, ".tw-no-match").hidden = labels.some((label) => !label.hidden);
 }
 

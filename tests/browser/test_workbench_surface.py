@@ -345,6 +345,14 @@ def test_enter_in_an_input_method_answers_nothing(open_view):
     expect(radio(page, "item:city", "c1")).to_be_checked()
 
 
+def test_a_long_list_is_searched_without_accents_or_case(chromium, open_view):
+    """With a browser in Turkish, where i is the small letter of İ only, a name in English was not found."""
+    page = open_view("cities", context=chromium.new_context(locale="tr-TR"))
+    for typed, title in (("izmir", "İzmir"), ("EVORA", "Évora"), ("évora", "Évora"), ("innsbruck", "Innsbruck")):
+        page.locator(".tw-search").fill(typed)
+        expect(page.locator(".tw-picks .tw-option:visible")).to_have_text([title])
+
+
 @pytest.mark.parametrize("key", ["Enter", "ArrowRight", "ArrowLeft"])
 def test_keys_move_a_slider_from_its_hidden_thumb(open_view, key):
     page = open_view("conversation")

@@ -100,7 +100,7 @@ export function eight(more = {}) {
 /** A question whose answers are a list to search. */
 export function cities(more = {}) {
   const view = reviews(more);
-  const titles = ["東京", "京都", "大阪", "札幌", "福岡", "仙台", "広島", "奈良", "神戸", "長崎"];
+  const titles = ["東京", "京都", "大阪", "札幌", "福岡", "仙台", "広島", "奈良", "神戸", "長崎", "İzmir", "Évora", "Innsbruck"];
   const options = titles.map((title, i) => ({ key: `c${i}`, title, definition: "", ask: null }));
   view.rubric.criteria = [criterion("city", "City", "Which city is meant?", "", { kind: "choice", options }, { about: "item" })];
   return view;
