@@ -145,7 +145,8 @@ function slider(scale, about) {
       "aria-label": _("{question}: {low} to {high}", { question: about, low: ends[0], high: ends[1] }), data: { unit: unit || null },
     }),
     h("input", {
-      type: "text", inputmode: "decimal", class: "tw-line tw-number-box", autocomplete: "off", placeholder: "–",
+      // an iPhone's keys for numbers have no minus
+      type: "text", inputmode: low < 0 ? "text" : "decimal", class: "tw-line tw-number-box", autocomplete: "off", placeholder: "–",
       "aria-label": _("{question}: number from {low} to {high}", { question: about, low, high }),
     }));
 }

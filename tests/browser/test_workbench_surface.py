@@ -427,6 +427,20 @@ def test_no_number_is_submitted_that_was_not_shown(open_view):
     assert 15 in [ratings.get("effort") for ratings in draft(page)["ratings"].values()]
 
 
+def test_a_phone_can_type_a_number_below_zero(open_view):
+    page = open_view("conversation")
+    box = page.locator(".tw-number-box")
+    expect(box).to_have_attribute("inputmode", "decimal")
+    page.evaluate(
+        """() => {
+            const view = views.conversation({work: {token: "t-2"}});
+            view.rubric.criteria.find(({scale}) => scale.kind === "number").scale.low = -100;
+            show(view);
+        }"""
+    )
+    expect(box).to_have_attribute("inputmode", "text")
+
+
 def test_a_click_on_an_untouched_slider_is_an_answer(open_view):
     page = open_view("conversation")
     page.locator(".tw-range").click()
