@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -182,7 +182,7 @@ def handed_on(*contents: bytes, may_announce: bool = True) -> list[bytes]:
         return True
 
     async def everything() -> list[bytes]:
-        judged, passed = messages.judged(receive, asyncio.Lock(), is_lead), []
+        judged, passed = messages.judged(receive, nullcontext, is_lead), []
         while (message := await judged())["type"] == "websocket.receive":
             passed.append(message["bytes"])
         return passed

@@ -15,8 +15,15 @@ import asyncio
 import hmac
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import (
+    AbstractContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 from functools import cached_property, partial
 from typing import NamedTuple
 from weakref import WeakValueDictionary
@@ -114,7 +121,7 @@ class Gate:
         self.prefix = origins.prefix_of(base_path)
         self.health = HEALTH | {f"{self.prefix}{path}" for path in HEALTH}
         self.open_sockets: Counter[str] = Counter()
-        self.turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # by address or person
+        self.turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # by address, person or accounts
         self.of_logins = LoginSockets()
         self.texts = messages.HeldTexts()
 
@@ -274,7 +281,10 @@ class Gate:
         address = budgets.key_of(None, _address(scope))
         key = person or address
         _take("handshakes", key)
-        receive = messages.judged(receive, self._turn(key), partial(_is_lead, cookie))
+        # in an open study, all accounts at an address may be one stranger's
+        accounts_key = budgets.key_of_accounts(_address(scope)) if person and not is_lead else ""
+        turn = partial(self._turns_of, [key, accounts_key, "all"])
+        receive = messages.judged(receive, turn, partial(_is_lead, cookie))
         login = login if person else None
         scope = _of_login(scope, login)
         if is_lead and (long_ones := (scope.get("extensions") or {}).get(messages.LONG)):
@@ -282,8 +292,7 @@ class Gate:
         if login and person:
             pace: list[Pace] = [partial(_wait_for, budgets.spending("account_messages"), person)]
             others: AbstractContextManager[None] = nullcontext()
-            if not is_lead:  # in an open study, all accounts at an address may be one stranger's
-                accounts_key = budgets.key_of_accounts(_address(scope))
+            if accounts_key:
                 here = partial(self._wait_in_turn, person, budgets.spending("address_messages"), accounts_key)
                 pace.append(lambda content: here(messages.share_of(content)))
                 others = self._one_more("address_sockets", accounts_key)
@@ -302,6 +311,15 @@ class Gate:
         """
         async with self._turn(key):
             await asyncio.sleep(spending.queue(shared, amount))
+
+    @asynccontextmanager
+    async def _turns_of(self, keys: Sequence[str]) -> AsyncIterator[None]:
+        """A turn among the sockets of the first key, then of the next; others are served before it begins."""
+        async with AsyncExitStack() as turns:
+            for key in filter(None, keys):
+                await turns.enter_async_context(self._turn(key))
+            await asyncio.sleep(0)
+            yield
 
     def _turn(self, key: str) -> asyncio.Lock:
         return self.turns.setdefault(key, asyncio.Lock())

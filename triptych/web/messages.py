@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 
 from starlette.types import Message, Receive
 
@@ -37,12 +37,13 @@ class Unwanted(Exception):
         self.code = code
 
 
-def judged(receive: Receive, turn: asyncio.Lock, is_lead: Callable[[], Awaitable[bool]]) -> Receive:
+def judged(
+    receive: Receive, turn: Callable[[], AbstractAsyncContextManager[None]], is_lead: Callable[[], Awaitable[bool]]
+) -> Receive:
     """`receive`, which skips messages of other kinds and raises Unwanted for messages that no page sends.
 
-    Sockets that share `turn` read one message at a time, and others are served before the next: reading a long one
-    takes milliseconds of the event loop. `is_lead` is called only for long messages and for those that announce
-    uploads.
+    `turn` is entered for each message, since reading a long one takes milliseconds of the event loop. `is_lead` is
+    called only for long messages and for those that announce uploads.
     """
 
     async def receive_judged() -> Message:
@@ -52,8 +53,7 @@ def judged(receive: Receive, turn: asyncio.Lock, is_lead: Callable[[], Awaitable
                 return message
             content = message.get("bytes") or b""
             try:
-                async with turn:
-                    await asyncio.sleep(0)
+                async with turn():
                     kind = kind_of(content)
                 if (len(content) > LONGEST or kind == FILES) and not await is_lead():
                     raise Unwanted(TOO_BIG_CODE)
