@@ -406,7 +406,8 @@ def comments(threads: Sequence[Thread], askable: Sequence[str], form: str) -> tu
             state = "waits for an answer" if thread.is_waiting else "answered"
             st.caption(f"With {thread.annotator} · {state}")
             for comment in thread.comments:
-                st.text(f"{comment.author} · {moment(comment.at)}\n{comment.text}")
+                st.caption(plain(f"{comment.author} · {moment(comment.at)}"))
+                st.text(comment.text)  # apart, so that no line of it looks like another comment
     if not askable:
         st.text("There is nobody who rated this item and can be asked about it.")
         return None

@@ -23,6 +23,7 @@ from triptych.study import lifecycle, log
 from triptych.study.log import EventFilters
 from triptych.web.session import web_engine
 
+LIKE_TWO = "It is short.\n\nLead · 2026-12-01 09:30 UTC\nAgreed: take it out."
 HOSTILE = "![x](http://evil.example/x.png) <b>bold</b>"
 
 
@@ -511,9 +512,9 @@ def test_a_lead_asks_about_an_item_and_reads_the_answer(visit, lab):
     assert next(element for element in app.text_area if element.label == "Comment").value == ""
     with writing(web_engine()) as session:
         (own,) = comments.threads_of(session, study, people[0])
-        comments.answer(session, study, people[0], own.token, "It is short.")
+        comments.answer(session, study, people[0], own.token, LIKE_TWO)
     app = visit(lead, "items.py", study=study.slug)
     assert f"With {people[0].pseudonym} · answered" in words(app)
-    assert "It is short." in words(app)
+    assert LIKE_TWO in [element.value for element in app.text]  # who wrote it, and when, looks otherwise
     assert not any(HOSTILE in element.value for element in app.markdown)
     assert "answered" in app.dataframe[0].value["Comments"].tolist()
