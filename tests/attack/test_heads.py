@@ -390,6 +390,23 @@ def test_an_account_has_so_many_connections_of_its_own(tmp_path, forked):
 
 
 @pytest.mark.long
+def test_all_logins_at_an_address_have_so_many_connections(tmp_path, forked):
+    """Ten logins took 4,000 open files, and nobody else could connect; the one with the most loses its oldest."""
+    world = build_world(tmp_path, items=5, annotators=2)
+    limits = {"TRIPTYCH_BUDGETS": "connections=5 address_connections=6"}
+    with running_app(tmp_path, limits, start=forked) as server, ExitStack() as sockets:
+        few = waiting(server, sockets, half_a_body(world.cookies[0]))
+        many = [waiting(server, sockets, half_a_body(world.cookies[1])) for _ in range(5)]
+        waiting(server, sockets, half_a_body(world.lead))
+        refused = many[0].recv(1000)
+        few.sendall(b"[" * 9)
+        answered = few.recv(1000)
+
+    assert refused.startswith(b"HTTP/1.1 429 ")
+    assert answered.startswith(b"HTTP/1.1 400 ")
+
+
+@pytest.mark.long
 def test_a_body_that_ends_early_leaves_no_error(tmp_path, forked):
     """Else an annotator could push every trace out of the data folder."""
     world = build_world(tmp_path, items=5)

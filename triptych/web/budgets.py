@@ -42,6 +42,7 @@ class Budget:
 
 USUAL = {
     "connections": Budget(400, 0),
+    "address_connections": Budget(2000, 0),
     "handshakes": Budget(300, 5),
     "frames": Budget(300, 50),
     "sign_ins": Budget(60, 1),

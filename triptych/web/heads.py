@@ -40,7 +40,8 @@ UNREADABLE = b"HTTP/1.1 400 Bad Request\r\n" + ENDING
 TOO_LONG = b"HTTP/1.1 431 Request Header Fields Too Large\r\n" + ENDING
 NO_LENGTH = b"HTTP/1.1 411 Length Required\r\n" + ENDING
 TOO_MANY = b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 5\r\n" + ENDING
-_connections: defaultdict[str, dict[LimitedHttp, None]] = defaultdict(dict)  # by address or account, oldest first
+# by address, and there by login ("" for strangers); oldest first
+_connections: defaultdict[str, defaultdict[str, dict[LimitedHttp, None]]] = defaultdict(lambda: defaultdict(dict))
 
 
 class UnreadLimit(asyncio.Protocol):
@@ -154,9 +155,9 @@ class LimitedSocket(UnreadLimit, WebSocketsSansIOProtocol):
 class LimitedHttp(UnreadLimit, HttpToolsProtocol):
     """A connection that is closed if the head of a request, or the lines after a body, are too long or take too long.
 
-    If an address or account opens more connections than its budget allows, the oldest is closed. A connection counts
-    for its account from the first head with a valid login, so that strangers at an address cannot close the connections
-    of people who are signed in.
+    If a login, or the strangers at an address, open more connections than their budget allows, the oldest is closed; if
+    all at an address do, the oldest of those who have most. A connection counts for its login from the first head with
+    a valid one, so that strangers at an address cannot close the connections of people who are signed in.
     """
 
     def __init__(self, config: uvicorn.Config, *args: Any, **options: Any) -> None:
@@ -165,7 +166,7 @@ class LimitedHttp(UnreadLimit, HttpToolsProtocol):
         self.ws_protocol_class = LimitedSocket
         self.bytes_of_head = self.lines_of_head = 0
         self.deadline: asyncio.TimerHandle | None = None
-        self.counted_for = ""
+        self.counted_for = "", ""  # address and login
         self.unanswered: list[RequestResponseCycle] = []
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -173,7 +174,7 @@ class LimitedHttp(UnreadLimit, HttpToolsProtocol):
         self._await_head()
         peer = self.client[0] if self.client else ""
         if not origins.configured().trusts(peer):
-            self._count_for(budgets.key_of(None, peer))
+            self._count_for(budgets.key_of(None, peer), "")
 
     def data_received(self, data: bytes) -> None:
         for start in range(0, len(data), PIECE):
@@ -217,9 +218,9 @@ class LimitedHttp(UnreadLimit, HttpToolsProtocol):
         self.bytes_of_head = 0
         self._stop_waiting()
         self._await_body()
-        login = self._login() if self.counted_for.startswith("address") else None
-        if login:
-            self._count_for(budgets.key_of(login, ""))
+        address, counted_login = self.counted_for
+        if address and not counted_login:
+            self._count_for(address, self._login() or "")
         super().on_headers_complete()
         cycles = [*self.unanswered, self.cycle]
         self.unanswered = [cycle for cycle in cycles if cycle is not None and not cycle.response_complete]
@@ -242,7 +243,7 @@ class LimitedHttp(UnreadLimit, HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
-        self._count_for("")
+        self._count_for()
         super().connection_lost(exc)
         for cycle in self.unanswered:  # uvicorn ends only the last of several, and logs what the others then write
             cycle.disconnected = True
@@ -258,25 +259,35 @@ class LimitedHttp(UnreadLimit, HttpToolsProtocol):
         if self.unanswered:
             self.transport.abort()
             return
-        self._count_for("")  # the gate counts sockets
+        self._count_for()  # the gate counts sockets
         self._look_no_more()
         super().handle_websocket_upgrade()
 
-    def _count_for(self, key: str) -> None:
-        """Count this connection for an address or account from now on; for nobody if the key is ""."""
-        counted = _connections[self.counted_for]
-        counted.pop(self, None)
-        if not counted:
-            del _connections[self.counted_for]
-        self.counted_for = key
-        if key:
-            _connections[key][self] = None
-            if len(_connections[key]) > budgets.all_budgets()["connections"].at_once:
-                next(iter(_connections[key])).end()
+    def _count_for(self, address: str = "", login: str = "") -> None:
+        """Count this connection at an address for a login, "" for strangers; without an address, for nobody."""
+        before, login_before = self.counted_for
+        if (address, login) == self.counted_for:
+            return
+        self.counted_for = address, login
+        if before:
+            _connections[before][login_before].pop(self)
+            if not _connections[before][login_before]:
+                del _connections[before][login_before]
+            if not _connections[before]:
+                del _connections[before]
+        if address:
+            here = _connections[address]
+            here[login][self] = None
+            most = budgets.all_budgets()
+            if len(here[login]) > most["connections"].at_once:
+                next(iter(here[login])).end()
+            elif sum(map(len, here.values())) > most["address_connections"].at_once:
+                fullest = max(here.values(), key=len)
+                next(iter(fullest)).end()
 
     def end(self) -> None:
         """Close the connection; an unanswered request gets an answer first."""
-        self._count_for("")
+        self._count_for()
         waits = self.cycle is not None and not self.cycle.response_started
         if waits or (self.bytes_of_head and (self.cycle is None or self.cycle.response_complete)):
             self.transport.write(TOO_MANY)
