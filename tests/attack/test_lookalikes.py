@@ -8,7 +8,7 @@ import unicodedata
 import pytest
 from helpers.studies import SMALL_RUBRIC, add_person, join
 
-from triptych.errors import ImportRefused
+from triptych.errors import Conflict, ImportRefused, NotAllowed
 from triptych.exchange.import_ratings import asked_as_proposed, proposed
 from triptych.formats import read_items
 from triptych.formats.joined import join_files
@@ -16,8 +16,9 @@ from triptych.formats.model import ItemFile
 from triptych.formats.names import MAX_NAME_CHARACTERS, seen_as
 from triptych.formats.ratings import read_files
 from triptych.formats.ratings.assemble import assemble
+from triptych.people import joining
 from triptych.storage.database import writing
-from triptych.storage.models import Role
+from triptych.storage.models import Access, Role
 from triptych.study import design, lifecycle, plans
 
 COMPOSED, DECOMPOSED = (unicodedata.normalize(form, "café") for form in ("NFC", "NFD"))
@@ -172,3 +173,13 @@ def test_a_planned_name_that_looks_like_two_people_is_refused(planned):
     join(session, study, add_person(session, DECOMPOSED))
 
     assert plans.AMBIGUOUS_PERSON in "".join(map(str, plan_of(planned, COMPOSED, COMPOSED).problems))
+
+
+@pytest.mark.parametrize("name", ["Anna\ufe0f", "Anna\u3164", "Anna \u2800", "An\U000e0101na", "\u115f \u3164"])
+def test_nobody_joins_under_a_name_that_looks_taken(sqlite_engine, make_study, name: str):
+    """A lead would read two of one name, or none, and send a link or a passcode to the wrong one."""
+    with writing(sqlite_engine) as session:
+        study, *_ = make_study(session, access=Access.open)
+        joining.join_open_study(session, study, "Anna")
+        with pytest.raises((Conflict, NotAllowed)):
+            joining.join_open_study(session, study, name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 from triptych.errors import NotAllowed
+from triptych.formats.names import INVISIBLE
 from triptych.languages.language import _
 
 LONGEST_NAME = 80
@@ -12,9 +13,9 @@ LONGEST_TYPED = 1000  # of a name; normalising combining marks takes time that g
 
 
 def read_name(name: str) -> str:
-    """The name as stored (see `tidied`). Raises NotAllowed if it is empty or too long."""
+    """The name as stored (see `tidied`). Raises NotAllowed if it is too long or has nothing to see."""
     tidy = tidied(name)
-    if not tidy or len(tidy) > LONGEST_NAME:
+    if not folded(tidy) or len(tidy) > LONGEST_NAME:
         raise NotAllowed(_("A name has 1 to {count} characters.", count=LONGEST_NAME))
     return tidy
 
@@ -27,5 +28,6 @@ def tidied(name: str) -> str:
 
 
 def folded(name: str | None) -> str:
-    """A key that is equal for different spellings of one name."""
-    return unicodedata.normalize("NFKC", tidied(name or "")).casefold()
+    """A key that is equal for different spellings of one name, also with invisible characters in between."""
+    visible = INVISIBLE.sub("", unicodedata.normalize("NFKC", tidied(name or "")))
+    return " ".join(visible.casefold().split())
