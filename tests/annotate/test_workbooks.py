@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from helpers.present import present
 from helpers.ratings import assigned, resubmit, submit
 from helpers.studies import SMALL_RUBRIC, SYSTEMS, add_person, draft_items, full_answers, join
 from helpers.workbooks import Sheet
@@ -696,6 +697,25 @@ def test_the_same_workbook_twice_stores_only_changes(desk):
     returned = workbooks.check(session, study, read_filled(sheet.saved()))
     assert (returned.ok, returned.messages, returned.unchanged) == (True, (), 2)
     assert [finding.what for finding in returned.findings if "in the browser" in finding.what]
+
+
+def test_a_change_that_waits_in_the_browser_too_is_stored(desk):
+    """It was taken for stored: the workbook equalled the browser's draft, which nobody had submitted."""
+    session, study, lead, (first, _), sheet = desk(1)
+    sheet.fill()
+    workbooks.take_back(session, study, read_filled(sheet.saved()), lead.pseudonym)
+    work = session.scalars(select(Assignment)).one()
+    changed = {letter: {**given, "fluency": 1} for letter, given in present(work.draft)["ratings"].items()}
+    draft = {**present(work.draft), "ratings": changed}
+    fields = {"assignment": work.token, "version": work.version, "pen": "tab-of-anna", "active_seconds": 3}
+    message = drafts.DraftMessage(**fields, base=work.draft_seq, seq=work.draft_seq + 1, draft=draft)
+    assert drafts.save_draft(session, first, message) == message.seq
+    session.expire_all()
+    for row in range(3):
+        sheet.put(row, "rating:fluency", 1)
+    returned = workbooks.take_back(session, study, read_filled(sheet.saved()), lead.pseudonym)
+    assert (returned.stored, returned.unchanged) == (1, 0)
+    assert numbers_of(session, "fluency") == [1, 1, 1]
 
 
 def test_without_consent_in_the_workbook_nothing_is_stored(desk, monkeypatch):

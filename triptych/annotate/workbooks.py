@@ -426,8 +426,8 @@ def _is_stored(book: WorkbookContents, assignment: Assignment, item: ReadItem, r
         kind, reason = item.way_out
         before = assignment.state, assignment.reason, assignment.note
         return before == (SET_ASIDE_AS[kind], reason, item.note or None)
-    if assignment.state not in RATED or assignment.draft is None:
-        return False
+    if assignment.state not in RATED or assignment.draft is None or assignment.pen is not None:
+        return False  # with a pen, the draft is a later one of a browser, which was not submitted
     stored, now = (
         check_answers(book.rubric, book.round, responses, parse_answers(answers))
         for answers in (assignment.draft, item.answers)
