@@ -33,11 +33,13 @@ from triptych.annotate import entry_test, onboarding
 from triptych.cli import main
 from triptych.operations import earlier_head, fold, verify
 from triptych.people import joining
+from triptych.rubric.files import text_hash
 from triptych.storage import events, rows
 from triptych.storage.database import open_engine, writing
 from triptych.storage.events import CARRIED, EventKind
-from triptych.storage.models import Assignment, Event, EventDetail, Rating, Study, Utc
+from triptych.storage.models import Assignment, Event, EventDetail, Rating, RubricText, Study, Utc
 from triptych.storage.rows import DESIGN, TABLES, TAKING_PART, UNPROVED, WORK
+from triptych.study import contents
 
 PROVED = [table for name, table in TABLES.items() if name not in UNPROVED or name == "test_answer"]
 COLUMNS = [column for table in PROVED for column in table.columns]
@@ -509,6 +511,9 @@ OF_FIRST = "state = 'submitted' AND person_id IN (SELECT id FROM person WHERE ps
         (EventKind.entry_test_started, "P-first", "entry_attempt SET passed = 1"),
         (EventKind.workbook_made, "P-first", f"assignment SET active_seconds = 1 WHERE {OF_FIRST}"),
         (EventKind.annotator_excluded, "P-first", f"assignment SET state = 'ignored' WHERE {OF_FIRST}"),
+        (EventKind.consented, "P-first", "person SET kind = 'simulated' WHERE pseudonym = 'P-first'"),
+        (EventKind.plan_stored, "", "option SET missing = 1 - missing"),
+        (EventKind.check_items_added, "", "system SET blind_code = blind_code + 7"),
     ],
 )
 def test_no_event_states_what_its_kind_never_changes(attacked, kind, subject, edit):
@@ -525,6 +530,43 @@ def test_no_event_states_what_its_kind_never_changes(attacked, kind, subject, ed
 
     column = edit.split()[2]
     assert [line for line in reported(attacked) if f": {column} is not what the log says" in line]
+
+
+FIRST_TWO = "(SELECT id FROM system ORDER BY id LIMIT 2)"
+
+
+@pytest.mark.parametrize(
+    ("edits", "line"),
+    [
+        (
+            [
+                f"UPDATE candidate SET system_id = -system_id WHERE system_id IN {FIRST_TWO}",
+                f"UPDATE candidate SET system_id = (SELECT sum(id) FROM system WHERE id IN {FIRST_TWO}) + system_id "
+                "WHERE system_id < 0",
+            ],
+            "candidate 1: system_id is not what the log says.",
+        ),
+        (["UPDATE system SET name = name || '2'"], "system 1: name is not what the log says."),
+        (["UPDATE item SET purpose = 'training' WHERE external_id = 'item-2'"], "(item-2): purpose is not what"),
+        (
+            ["UPDATE rubric SET yaml = replace(yaml, 'fluency', 'fluency '), sha256 = :sha256"],
+            "rubric 1 (small): sha256 is not what the log says.",
+        ),
+    ],
+)
+def test_no_amendment_changes_what_was_judged(attacked, edits, line):
+    """Somebody who exchanges systems, and adds an amendment with the hashes that fit."""
+    changed(attacked, "PRAGMA defer_foreign_keys=1")
+    yaml = attacked.scalars(select(RubricText.yaml)).one().replace("fluency", "fluency ")
+    for edit in edits:
+        changed(attacked, edit, **({"sha256": text_hash(yaml)} if ":sha256" in edit else {}))
+    attacked.expire_all()
+    study = attacked.scalars(select(Study)).one()
+    study.design_hash = contents.design_hash(attacked, study)
+    seals = {"design_hash": study.design_hash, "systems_seal": contents.systems_seal(attacked, study)}
+    events.record(attacked, study.id, EventKind.design_amended, "L-1", new=seals | {"reason": "A typo."})
+
+    assert any(line in said for said in reported(attacked))
 
 
 def test_imported_ratings_do_not_unfreeze_the_design(attacked):

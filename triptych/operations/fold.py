@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from sqlalchemy import Table
@@ -19,7 +19,7 @@ from triptych.rubric.answers import CheckedRating, count_words
 from triptych.storage.arrivals import HERE, FormerNumbers, numbers_in
 from triptych.storage.events import CARRIED, DEPARTURES, HANDED_IN, EventKind, Logged
 from triptych.storage.models import UNFINISHED, Assignment, JsonObject, Purpose, Rating
-from triptych.storage.rows import DESIGN, TABLES, WORK, Row, as_carried, shortened, unpacked
+from triptych.storage.rows import DESIGN, TABLES, WORK, Row, as_carried, carried, shortened, unpacked
 from triptych.study.saved_setting import OF_ONE_SETTING
 
 # events whose values describe an annotation, or set one aside
@@ -45,8 +45,14 @@ OWN: dict[str, set[str]] = {
     **dict.fromkeys((*HANDED_IN, EventKind.check_answered_again), {"assignment", "submission"}),
     **dict.fromkeys((EventKind.reserved, EventKind.imported), {"assignment", "slot"}),
 }
+# table → columns that no event changes after the launch: what was asked about which texts, and which system wrote them
+FROZEN = {
+    **{name: carried(TABLES[name]) for name in ("criterion", "option", "turn", "system", "candidate", "reference")},
+    "item": ["external_id", "purpose", "context", "meta", "extra_texts", "sha256"],
+    "rubric": ["sha256"],
+}
 # table → columns that few kinds of events change, and these kinds: other events carry such a row for its other columns
-SEALED = {
+SEALED: dict[str, tuple[Sequence[str], Collection[EventKind]]] = {
     "entry_attempt": (
         ("finished_at", "passed", "right"),
         {EventKind.entry_test_failed, EventKind.entry_test_passed, *DEPARTURES, *BASELINES},
@@ -55,7 +61,9 @@ SEALED = {
         ("excluded_at", "excluded_reason", "withdrawn_at"),
         {EventKind.annotator_excluded, EventKind.annotator_reinstated, *DEPARTURES, *BASELINES},
     ),
+    "person": (("kind",), BASELINES),
     "study": (("unblinded_at",), {EventKind.unblinded, *BASELINES}),
+    **{name: (columns, BASELINES) for name, columns in FROZEN.items()},
 }
 OF_FINAL_VALUES = (
     EventKind.final_value_asked_for,
@@ -100,9 +108,6 @@ class _Fold:
         self.tells_all |= bool(rows)
         if not event.has_values and not event.says_none and (self.tells_all or event.kind in VALUED):
             self._note_gone(event)
-        first_open = event.kind == EventKind.study_open and self.study.design is None
-        if first_open or event.kind == EventKind.design_amended:
-            self.study.design = event.new, event.number
         if event.kind == EventKind.ratings_imported and "joined" not in event.new and not self.tells_all:
             self.study.design = None  # that version changed the items' places after computing the hash
         if event.kind == EventKind.baseline:
@@ -118,6 +123,9 @@ class _Fold:
             self._add_work(event, rows)
         if event.kind in DEPARTURES:
             self._let_go(event)
+        first_open = event.kind == EventKind.study_open and self.study.design is None
+        if first_open or event.kind == EventKind.design_amended:
+            self.study.design = event.new, event.number
         self.is_complete |= bool(rows) and event.kind not in BASELINES
         self.named |= rows.keys()
 
@@ -223,23 +231,23 @@ class _Fold:
         }
         for name in names:
             left = {number: self.study.tables[name].pop(number) for number in leaving[name]}
-            stated = {row["id"]: row for row in rows.get(name, ())}
-            if name in SEALED:
-                self._seal(event, name, left, stated)
+            stated = self._sealed(event, name, left, rows.get(name, ()))
             self.study.tables[name] |= stated
             if event.kind in BASELINES and rows:
                 self.study.replaced += [(name, row, stated.get(number)) for number, row in left.items()]
                 self._note_added(name, [row for number, row in stated.items() if number not in left])
 
-    def _seal(self, event: Logged, name: str, left: Mapping[int, Row], stated: dict[int, Row]) -> None:
-        """Give the stated rows what is known of columns that events of this kind do not change."""
-        columns, kinds = SEALED[name]
-        if event.kind in kinds:
-            for number in left.keys() | stated.keys():
-                self.sealed[name].pop(number, None)
-        for number, row in stated.items():
+    def _sealed(self, event: Logged, name: str, left: Iterable[int], rows: Iterable[Row]) -> dict[int, Row]:
+        """The stated rows by number, with what is known of columns that events of this kind do not change."""
+        stated = {row["id"]: row for row in rows}
+        columns, kinds = SEALED.get(name, ((), ()))
+        if event.kind in kinds or (name in FROZEN and self.study.design is None):
+            for number in {*left, *stated}:
+                self.sealed[name].pop(_held_as(name, number), None)
+        for number, row in stated.items() if columns else ():
             now = {column: row[column] for column in columns if column in row}
-            stated[number] = row | self.sealed[name].setdefault(number, now)
+            stated[number] = row | self.sealed[name].setdefault(_held_as(name, number), now)
+        return stated
 
     def _note_added(self, name: str, added: Iterable[Row]) -> None:
         """Rows that only a baseline has are a fault if the log before it had all rows of the table."""
@@ -280,7 +288,7 @@ class _Fold:
         if "rating" in rows:
             self._add_answers(rows)
         for name in {"comment", "person"} & rows.keys():
-            self.study.tables[name] |= {row["id"]: row for row in rows[name]}
+            self.study.tables[name] |= self._sealed(event, name, (), rows[name])
 
     def _add_answers(self, rows: Rows) -> None:
         """Add ratings, explanations and highlights from rows, in which texts are digests."""
@@ -320,12 +328,12 @@ def _rows_of(event: Logged) -> Rows:
     """
     parts = json.loads(event.rows) if event.rows else {}
     tables = _tables_of(event)
-    carried = {
+    present = {
         name: [_present(name, row, event.origin) for row in unpacked(part)]
         for name, part in parts.items()
         if name in tables
     }
-    return {name: [row for row in part if _is_own(event, name, row)] for name, part in carried.items()}
+    return {name: [row for row in part if _is_own(event, name, row)] for name, part in present.items()}
 
 
 def _tables_of(event: Logged) -> set[str]:
@@ -340,6 +348,11 @@ def _is_own(event: Logged, name: str, row: Row) -> bool:
     """Whether a row may be of the event's annotation, if it has one."""
     number = row["id"] if name == "assignment" else row.get("assignment_id")
     return event.assignment_id is None or number in (None, event.assignment_id)
+
+
+def _held_as(name: str, number: int) -> int:
+    """The key of a row in what is known of its held columns: a study's only rubric has another number elsewhere."""
+    return 0 if name == "rubric" else number
 
 
 def _present(table: str, row: Row, origin: FormerNumbers) -> Row:
