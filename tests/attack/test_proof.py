@@ -532,6 +532,35 @@ def test_no_event_states_what_its_kind_never_changes(attacked, kind, subject, ed
     assert [line for line in reported(attacked) if f": {column} is not what the log says" in line]
 
 
+@pytest.mark.parametrize(
+    ("kind", "subject", "edit"),
+    [
+        (EventKind.withdrew, "P-gone", "rating SET number = 3 - number"),
+        (EventKind.withdrew, "", "rating SET number = 3 - number"),
+        (EventKind.entry_test_passed, "P-second", "entry_attempt SET passed = 1 - passed"),
+    ],
+)
+def test_no_event_about_somebody_states_rows_of_others(attacked, monkeypatch, kind, subject, edit):
+    assert changed(attacked, f"UPDATE {edit}")
+    study = attacked.scalars(select(Study)).one()
+    stated = rows.read(attacked.connection(), [*TAKING_PART, *WORK], rows.of_study(study.id))
+    monkeypatch.setattr(events, "CARRIED", {})  # the added event carries these rows alone
+    events.record(attacked, study.id, kind, "L-1", subject=subject, rows=stated)
+
+    lines = reported(attacked)
+
+    assert any(edit.split()[2] in line and "the log says" in line for line in lines), lines
+
+
+def test_events_of_one_transaction_share_somebodys_rows(attacked):
+    """The last one carries the annotations, and the one before it their ratings."""
+    study = attacked.scalars(select(Study)).one()
+    for kind in (EventKind.withdrew, EventKind.annotator_excluded):
+        events.record(attacked, study.id, kind, "L-1", subject="P-gone")
+
+    assert reported(attacked) == []
+
+
 FIRST_TWO = "(SELECT id FROM system ORDER BY id LIMIT 2)"
 
 

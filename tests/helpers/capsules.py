@@ -17,7 +17,7 @@ from triptych.operations import backup
 from triptych.storage import events
 from triptych.storage.database import writing
 from triptych.storage.events import EventKind
-from triptych.storage.models import Assignment, Event, EventDetail, Study
+from triptych.storage.models import Assignment, Event, EventDetail, Person, Study
 
 
 def rebuilt(path: Path, target: Path, change: Mapping[str, bytes]) -> None:
@@ -33,7 +33,9 @@ def with_event(packed: Path, folder: Path, kind: EventKind, new: Any, old: Any =
     def add(session: Session, study: Study) -> None:
         work = session.scalars(select(Assignment.id)).first()
         about = work if kind == EventKind.check_answered_again else None
-        events.record(session, study.id, kind, "L-1", assignment_id=about, old=old, new=new)
+        annotators = session.scalars(select(Person.pseudonym).join(Assignment, Assignment.person_id == Person.id))
+        subject = annotators.all()[0] if kind in (EventKind.consented, EventKind.withdrew) else ""
+        events.record(session, study.id, kind, "L-1", assignment_id=about, subject=subject, old=old, new=new)
 
     return _resealed(with_sql(packed, folder, ""), folder, add)
 

@@ -65,6 +65,10 @@ SEALED: dict[str, tuple[Sequence[str], Collection[EventKind]]] = {
     "study": (("unblinded_at",), {EventKind.unblinded, *BASELINES}),
     **{name: (columns, BASELINES) for name, columns in FROZEN.items()},
 }
+# kinds that carry rows of several people; others of people are about one of them, or about one annotation
+OF_MANY = (EventKind.study_created, EventKind.ratings_imported)
+# table of somebody's rows without their number → the owner's table, and the column that refers to it
+OWNERS = {"entry_attempt": ("membership", "membership_id"), "test_answer": ("entry_attempt", "attempt_id")}
 OF_FINAL_VALUES = (
     EventKind.final_value_asked_for,
     EventKind.final_value_changed,
@@ -78,7 +82,7 @@ OF_STATES = {
     EventKind.check_answered_again,
     *(kind for kind, tables in CARRIED.items() if _ASSIGNMENT in tables and Rating.__table__ not in tables),
 }
-_WORK_NAMES = {table.name for table in WORK}
+_WORK_NAMES, _DESIGN_NAMES = ({table.name for table in tables} for tables in (WORK, DESIGN))
 Rows = Mapping[str, Sequence[Row]]  # by table
 
 
@@ -190,7 +194,21 @@ class _Fold:
         """The rows that the event carries; those of a final value only if its annotation is not known for another."""
         work = self.study.works.get(event.assignment_id or 0, FoldedWork())
         is_final = event.assignment_id and work.row.get("purpose", Purpose.adjudication) == Purpose.adjudication
-        return _rows_of(event) if is_final or event.kind not in OF_FINAL_VALUES else {}
+        if not is_final and event.kind in OF_FINAL_VALUES:
+            return {}
+        carried_rows = _rows_of(event)
+        return {name: [row for row in part if self._is_own(event, name, row)] for name, part in carried_rows.items()}
+
+    def _is_own(self, event: Logged, name: str, row: Row) -> bool:
+        """Whether a row may be of the event's annotation, or else of its person, if it has one.
+
+        The row of its owner may be unknown: the last event of a transaction carries it.
+        """
+        if event.assignment_id is not None:
+            return (row["id"] if name == "assignment" else row.get("assignment_id")) in (None, event.assignment_id)
+        if event.subject:
+            return self._pseudonym(name, row) in (None, event.subject)
+        return name in _DESIGN_NAMES or event.kind in OF_MANY
 
     def _restate(self, event: Logged, tables: Sequence[Table], rows: Rows) -> None:
         """Replace rows of these tables in the event's scope by the event's rows; without any, they become unknown."""
@@ -259,15 +277,16 @@ class _Fold:
                 self.study.replaced.append((name, None, row))
 
     def _pseudonym(self, name: str, row: Row) -> str | None:
-        """The person that a row belongs to; a comment belongs to the annotator of its annotation."""
-        if name == "comment":
-            return self.study.works[row["assignment_id"]].row.get("person_id")
+        """The person that a row belongs to, if known; a comment belongs to the annotator of its annotation."""
+        if "assignment_id" in row:
+            work = self.study.works.get(row["assignment_id"])
+            return None if work is None else work.row.get("person_id")
         if name == "person":
             return row.get("pseudonym")
         if "person_id" in row:
             return row["person_id"]
-        parent, column = ("membership", "membership_id") if name == "entry_attempt" else ("entry_attempt", "attempt_id")
-        owner = self.study.tables[parent].get(row[column])
+        parent, column = OWNERS.get(name, ("", ""))
+        owner = self.study.tables[parent].get(row[column]) if parent else None
         return None if owner is None else self._pseudonym(parent, owner)
 
     def _add_work(self, event: Logged, rows: Rows) -> None:
@@ -328,12 +347,11 @@ def _rows_of(event: Logged) -> Rows:
     """
     parts = json.loads(event.rows) if event.rows else {}
     tables = _tables_of(event)
-    present = {
+    return {
         name: [_present(name, row, event.origin) for row in unpacked(part)]
         for name, part in parts.items()
         if name in tables
     }
-    return {name: [row for row in part if _is_own(event, name, row)] for name, part in present.items()}
 
 
 def _tables_of(event: Logged) -> set[str]:
@@ -342,12 +360,6 @@ def _tables_of(event: Logged) -> set[str]:
         return OWN.get(event.kind, set()) if event.assignment_id is not None else set()
     further = DESIGN if event.kind in OF_ONE_SETTING else ()
     return {table.name for table in (*CARRIED[EventKind(event.kind)], *further)}
-
-
-def _is_own(event: Logged, name: str, row: Row) -> bool:
-    """Whether a row may be of the event's annotation, if it has one."""
-    number = row["id"] if name == "assignment" else row.get("assignment_id")
-    return event.assignment_id is None or number in (None, event.assignment_id)
 
 
 def _held_as(name: str, number: int) -> int:
