@@ -7,7 +7,7 @@ WORKBENCH := components/workbench
 TESTS = $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 INSTALL_TESTS := tests/deploy/test_installed.py tests/deploy/test_container.py
 
-.PHONY: run test test-long test-deploy lint lint-workbench format bench bench-peers screenshots schema reference site check-links translations lock audit sbom release test-install
+.PHONY: run test test-long test-deploy lint lint-workbench format bench bench-peers screenshots schema reference site check-links translations lock audit sbom committed release test-install
 
 # Without pip, .venv is what a failed attempt left behind: it is built again.
 define VENV
@@ -118,8 +118,13 @@ audit: .venv/dev.stamp
 sbom: .venv/run.stamp
 	@$(BIN)/python -m bench.packages sbom
 
+# the release would contain what lies next to the code: a rubric of one's own with right answers, a database
+committed:
+	@changes=$$(git status --porcelain) && test -z "$$changes" || \
+	  { echo "Commit these files or move them away first:" "$$changes" >&2; exit 1; }
+
 # wheel, sdist, bill of materials and their checksums in dist/
-release: .venv/dev.stamp
+release: committed .venv/dev.stamp
 	rm -rf dist
 	$(BIN)/python -m hatchling build -d dist
 	@$(BIN)/python -m bench.packages sbom

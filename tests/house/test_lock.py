@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 import tomllib
 from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
@@ -98,3 +100,18 @@ def test_a_release_has_a_bill_of_materials():
     recipe = (ROOT / "Makefile").read_text().partition("\nrelease:")[2].partition("\n\n")[0]
 
     assert recipe.index("hatchling build") < recipe.index("bench.packages sbom") < recipe.index("sha256sum")
+
+
+def test_a_release_contains_committed_files_only(tmp_path):
+    """A rubric of one's own lies next to the shipped ones, with the right answers of its entry test."""
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    as_somebody = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    for step in (["init", "-q"], ["add", "."], [*as_somebody, "commit", "-q", "-m", "Begin"]):
+        subprocess.run(["git", *step], cwd=tmp_path, check=True)
+
+    assert subprocess.run(["make", "committed"], cwd=tmp_path).returncode == 0
+    (tmp_path / "rubrics").mkdir()
+    (tmp_path / "rubrics" / "ours.yaml").touch()
+    refused = subprocess.run(["make", "release"], cwd=tmp_path, capture_output=True, text=True)
+    assert refused.returncode != 0
+    assert "rubrics/" in refused.stderr
