@@ -416,3 +416,23 @@ def test_shuffles_of_many_annotations_take_little_memory():
         assert tracemalloc.get_traced_memory()[1] < 80_000_000  # bytes
     finally:
         tracemalloc.stop()
+
+
+def test_annotators_are_not_compared_with_each_other(monkeypatch):
+    """An imported file may have 200,000, and as many medians of as many numbers did not end in minutes."""
+    sizes: list[int] = []
+    median = np.median
+
+    def counted_median(column: np.ndarray) -> float:
+        sizes.append(len(column))
+        return float(median(column))
+
+    monkeypatch.setattr(np, "median", counted_median)
+    annotators, items = np.repeat(np.arange(300), 20), np.tile(np.arange(20), 300)
+    values = np.where(annotators % 2, 3.0, np.random.default_rng(1).integers(1, 6, len(items)))
+
+    agreement_with_others(values, items, items, annotators)
+    straight_lining(values, items // 2, annotators)
+    speeds(values, values, annotators)
+
+    assert sum(sizes) <= len(values)

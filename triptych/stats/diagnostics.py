@@ -6,7 +6,9 @@ ratings, drift and missing answers each detect only one kind of carelessness (Me
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -40,6 +42,7 @@ _DRIFT_LEVEL = 0.99
 _ROUNDING = 1e-12
 _DECIMALS = 9
 _NEAR = 1e-9
+_Shares = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -131,14 +134,15 @@ def agreement_with_others(
     criteria = np.zeros(len(values)) if criteria is None else criteria
     own, others, item, criterion, annotator, labels = _beside_others(values, units, annotators, items, criteria)
     table = own, others, item, codes(criterion)[0]
-    of_each = [tuple(column[annotator == at] for column in table) for at in range(len(labels))]
+    of_each = [tuple(column[own_rows] for column in table) for own_rows in _rows_of_each(annotator, labels)]
     correlations = [_pearson(*sides[:2]) for sides in of_each]
+    ordered = np.sort([value for value, _ in correlations if value is not None])
+    differing = cache(partial(_differing, own, table[-1], annotator))  # many people may have the same usual ratings
     rows = []
     for at, (label, (value, why)) in enumerate(zip(labels, correlations, strict=True)):
-        of_others = [other for place, (other, _) in enumerate(correlations) if place != at and other is not None]
-        median = float(np.median(of_others)) if of_others else None
+        median = _median_without(ordered, value)
         limits = Undefined(why) if value is None else or_undefined(_limits, value, *of_each[at])
-        constant = str(limits) in (ALL_EQUAL, FEW_UNUSUAL) and _unlikely(own, table[-1], annotator, at)
+        constant = str(limits) in (ALL_EQUAL, FEW_UNUSUAL) and _unlikely(differing, of_each[at], at)
         rows.append(_agreement_row(label, value, limits, median, len(of_each[at][0]), constant))
     return tuple(rows)
 
@@ -152,9 +156,8 @@ def severities(values: Column, units: Column, items: Column, annotators: Column)
     apart = own - others
     apart[np.abs(apart) <= _ROUNDING * max(1.0, np.abs(own).max())] = 0
     rows = []
-    for at, label in enumerate(labels):
-        own_rows = annotator == at
-        if own_rows.any():
+    for label, own_rows in zip(labels, _rows_of_each(annotator, labels), strict=True):
+        if len(own_rows):
             found = mean_interval(apart[own_rows], item[own_rows], annotator[own_rows])
             rows.append(Severity(label, found.mean, found.low, found.high, found.n))
     return tuple(rows)
@@ -173,9 +176,9 @@ def speeds(seconds: Column, words: Column, annotators: Column) -> tuple[Speed, .
     unread = times < np.maximum(FASTEST_SECONDS, length.astype(float) / WORDS_PER_SECOND)
     annotator, labels = codes(annotator)
     rows = []
-    for at, label in enumerate(labels.tolist()):
-        own_times = times[annotator == at]
-        median, n, fast = float(np.median(own_times)), len(own_times), int(unread[annotator == at].sum())
+    for label, own_rows in zip(labels.tolist(), _rows_of_each(annotator, labels), strict=True):
+        own_times = times[own_rows]
+        median, n, fast = float(np.median(own_times)), len(own_times), int(unread[own_rows].sum())
         flagged = n >= FEWEST_ANNOTATIONS and fast > FAST_SHARE * n
         rows.append(Speed(label, n, median, fast, flagged))
     return tuple(rows)
@@ -198,9 +201,10 @@ def straight_lining(values: Column, items: Column, annotators: Column) -> tuple[
     if not judged.any():
         raise UndefinedStatistic("Not defined: no annotation has two ratings.")
     equal, who = (low == high)[judged], annotator[first][judged]
-    shares = {at: float(equal[who == at].mean()) for at in np.unique(who).tolist()}
-    names = labels.tolist()
-    return tuple(_straight_line(names[at], equal[who == at], share, shares, at) for at, share in shares.items())
+    names = zip(labels.tolist(), _rows_of_each(who, labels), strict=True)
+    own = [(label, equal[own_rows]) for label, own_rows in names if len(own_rows)]
+    ordered = np.sort([same.mean() for _, same in own])
+    return tuple(_straight_line(label, same, ordered) for label, same in own)
 
 
 def drifts(values: Column, units: Column, items: Column, annotators: Column, order: Column) -> tuple[Drift, ...]:
@@ -214,8 +218,7 @@ def drifts(values: Column, units: Column, items: Column, annotators: Column, ord
     """
     own, others, item, when, annotator, labels = _beside_others(values, units, annotators, items, order)
     rows = []
-    for at, label in enumerate(labels):
-        own_rows = annotator == at
+    for label, own_rows in zip(labels, _rows_of_each(annotator, labels), strict=True):
         at_item, n = codes(item[own_rows])[0], len(np.unique(item[own_rows]))
         sizes = np.bincount(at_item)
         residual, time = np.bincount(at_item, (own - others)[own_rows]) / sizes, np.full(n, np.inf)
@@ -251,6 +254,22 @@ def gold_accuracy(correct: int, n: int) -> FlaggedRate:
     """
     share = rate(correct, n)
     return FlaggedRate("gold", share, n >= FEWEST_GOLD and share.high < GOLD_SHARE)
+
+
+def _rows_of_each(annotator: np.ndarray, labels: Sequence[object] | np.ndarray) -> list[np.ndarray]:
+    """The places of each annotator's rows, by code; found by sorting, as there may be 200,000 annotators."""
+    ends = np.cumsum(np.bincount(annotator, minlength=len(labels)))
+    return np.split(np.argsort(annotator, kind="stable"), ends[:-1])
+
+
+def _median_without(ordered: np.ndarray, value: float | None) -> float | None:
+    """The median of ascending numbers, without this one of them; None if no other is left."""
+    left = len(ordered) - (value is not None)
+    if not left:
+        return None
+    gone = len(ordered) if value is None else int(np.searchsorted(ordered, value))
+    low, high = (float(ordered[place + (place >= gone)]) for place in ((left - 1) // 2, left // 2))
+    return (low + high) / 2
 
 
 def _beside_others(values: Column, units: Column, annotators: Column, *beside: Column) -> tuple[Any, ...]:
@@ -317,22 +336,33 @@ def _most_common(values: np.ndarray, criteria: np.ndarray) -> np.ndarray:
     return np.where(counts.any(axis=1), distinct[counts.argmax(axis=1)], np.nan)
 
 
-def _unlikely(own: np.ndarray, criterion: np.ndarray, annotator: np.ndarray, at: int) -> bool:
+def _unlikely(differing: Callable[[tuple[float | None, ...]], _Shares], sides: Sequence[np.ndarray], at: int) -> bool:
     """Whether so many equal ratings are unlikely of somebody with half the others' odds of another answer.
 
-    own, criterion, annotator: (n,) all ratings, codes of their criteria and annotators; at: the annotator. Half the
-    odds of the median annotator, as one may be strict, and the ratings of an item are related.
+    differing: `_differing` of all ratings; sides: the annotator's ratings first and their criteria last; at: the
+    annotator. Half the odds of the median annotator, as one may be strict, and the ratings of an item are related.
     """
-    usual = np.full(criterion.max() + 1, np.nan)
-    own_usual = _most_common(own[annotator == at], criterion[annotator == at])
-    usual[: len(own_usual)] = own_usual
-    rated = ~np.isnan(usual[criterion])
+    usual = _most_common(sides[0], sides[-1]).tolist()
+    differs, total, shares = differing(tuple(None if np.isnan(value) else value for value in usual))
+    share = _median_without(shares, differs[at] / total[at])
+    return share is not None and bool(bdtr(int(differs[at]), int(total[at]), share / (2 - share)) < UNLIKELY)
+
+
+def _differing(
+    own: np.ndarray, criterion: np.ndarray, annotator: np.ndarray, usual: tuple[float | None, ...]
+) -> _Shares:
+    """How many ratings of each annotator are not the usual ones of their criteria; of how many; the shares, ascending.
+
+    own, criterion, annotator: (n,) all ratings, codes of their criteria and annotators; usual: None for a criterion
+    that does not count. The shares are of those who have ratings that count.
+    """
+    most = np.full(criterion.max() + 1, np.nan)
+    most[: len(usual)] = [np.nan if value is None else value for value in usual]
+    rated = ~np.isnan(most[criterion])
     differs, total = (
-        np.bincount(annotator, column) for column in (rated & (np.round(own, _DECIMALS) != usual[criterion]), rated)
+        np.bincount(annotator, column) for column in (rated & (np.round(own, _DECIMALS) != most[criterion]), rated)
     )
-    others = (total > 0) & (np.arange(len(total)) != at)
-    share = np.median(differs[others] / total[others])
-    return bool(bdtr(int(differs[at]), int(total[at]), share / (2 - share)) < UNLIKELY)
+    return differs, total, np.sort(differs[total > 0] / total[total > 0])
 
 
 def _agreement_row(
@@ -364,9 +394,10 @@ def _agreement_row(
     )
 
 
-def _straight_line(label: object, equal: np.ndarray, share: float, shares: dict[int, float], at: int) -> StraightLining:
-    of_others = [other for place, other in shares.items() if place != at] or [0.0]
-    n, unusual = len(equal), share > 2 * float(np.median(of_others))
+def _straight_line(label: object, equal: np.ndarray, shares: np.ndarray) -> StraightLining:
+    """shares: (n,) those of all annotators, ascending."""
+    share = float(equal.mean())
+    n, unusual = len(equal), share > 2 * (_median_without(shares, share) or 0.0)
     flagged = n >= FEWEST_ANNOTATIONS and share > EQUAL_SHARE and unusual
     return StraightLining(label, n, int(equal.sum()), share, flagged)
 
