@@ -28,11 +28,16 @@ def choose(
 ) -> Key:
     """A box that shows the values of `names` and returns the chosen key; at first `current`, or the first one.
 
-    `place`: a column to draw the box in; `more`: options of st.selectbox.
+    `place`: a column to draw the box in; `more`: options of st.selectbox. A key None is handed on as "": Streamlit
+    draws a cross in a box whose choice is None.
     """
-    keys = list(names)
-    index = keys.index(current) if current in names else 0
-    return (place or st).selectbox(label, keys, index, format_func=distinct(names).__getitem__, key=key, **more)
+    keys = {"" if each is None else each: each for each in names}
+    shown = distinct(names)
+    index = list(names).index(current) if current in names else 0
+    chosen = (place or st).selectbox(
+        label, list(keys), index, format_func=lambda each: shown[keys[each]], key=key, **more
+    )
+    return keys.get(chosen, chosen)
 
 
 def choose_for_act(label: str, names: Mapping[Key, str], key: str, **more: Any) -> Key | None:

@@ -156,6 +156,14 @@ def test_a_study_is_duplicated_as_its_next_round(visit, own_study):
     assert [element.value for element in app.success] == [state.plain("The draft was deleted.")]
 
 
+def test_a_box_with_a_choice_of_nothing_is_never_empty(visit, own_study):
+    """From the second run on, Streamlit drew a cross in it that empties it."""
+    study, lead, _ = own_study()
+    box = visit(lead, "design.py", study=study.slug).run().selectbox(key=f"copy-as-{study.slug}")
+
+    assert box.proto.HasField("default")
+
+
 def test_a_second_click_makes_no_other_copy(visit, own_study, monkeypatch):
     study, lead, _ = own_study()
     app = visit(lead, "design.py", study=study.slug)
