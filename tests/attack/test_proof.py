@@ -552,6 +552,30 @@ def test_no_event_about_somebody_states_rows_of_others(attacked, monkeypatch, ki
     assert any(edit.split()[2] in line and "the log says" in line for line in lines), lines
 
 
+OF_P_FIRST = "(SELECT id FROM person WHERE pseudonym = 'P-first')"
+RATINGS_OF_FIRST = (
+    "UPDATE rating SET number = 3 - number "
+    f"WHERE assignment_id IN (SELECT id FROM assignment WHERE person_id = {OF_P_FIRST})"
+)
+
+
+def test_no_event_gives_an_annotation_to_somebody_else(attacked, monkeypatch):
+    """Given to somebody who has left, stated as edited, and given back."""
+    assert changed(attacked, RATINGS_OF_FIRST)
+    study = attacked.scalars(select(Study)).one()
+    stated = rows.read(attacked.connection(), [*TAKING_PART, *WORK], rows.of_study(study.id))
+    works = list(rows.unpacked(stated["assignment"]))
+    given = [work | {"person_id": "P-gone" if work["person_id"] == "P-first" else work["person_id"]} for work in works]
+    monkeypatch.setattr(events, "CARRIED", {})  # the added events carry these rows alone
+    for _ in range(2):
+        there = {**stated, "assignment": rows.packed(given)}
+        events.record(attacked, study.id, EventKind.withdrew, "L-1", subject="P-gone", rows=there)
+    parts = {name: stated[name] for name in ("membership", "assignment")}
+    events.record(attacked, study.id, EventKind.annotator_excluded, "L-1", subject="P-first", rows=parts)
+
+    assert any("P-first): rating" in line and "the log says" in line for line in reported(attacked))
+
+
 def test_events_of_one_transaction_share_somebodys_rows(attacked):
     """The last one carries the annotations, and the one before it their ratings."""
     study = attacked.scalars(select(Study)).one()

@@ -202,13 +202,21 @@ class _Fold:
     def _is_own(self, event: Logged, name: str, row: Row) -> bool:
         """Whether a row may be of the event's annotation, or else of its person, if it has one.
 
-        The row of its owner may be unknown: the last event of a transaction carries it.
+        A row that was known as somebody else's is not theirs. The row of its owner may be unknown: the last event of a
+        transaction carries it.
         """
         if event.assignment_id is not None:
             return (row["id"] if name == "assignment" else row.get("assignment_id")) in (None, event.assignment_id)
         if event.subject:
-            return self._pseudonym(name, row) in (None, event.subject)
+            both = [there for there in (row, self._known(name, row)) if there]
+            return {self._pseudonym(name, there) for there in both} <= {None, event.subject}
         return name in _DESIGN_NAMES or event.kind in OF_MANY
+
+    def _known(self, name: str, row: Row) -> Row:
+        """What is known of the row's number, for tables whose numbers are not used again without an event."""
+        if name == "assignment":
+            return self.study.works.get(row["id"], FoldedWork()).row
+        return self.study.tables[name].get(row["id"], {}) if name in ("membership", "entry_attempt") else {}
 
     def _restate(self, event: Logged, tables: Sequence[Table], rows: Rows) -> None:
         """Replace rows of these tables in the event's scope by the event's rows; without any, they become unknown."""
