@@ -559,6 +559,25 @@ RATINGS_OF_FIRST = (
 )
 
 
+@pytest.mark.parametrize("kind", [EventKind.withdrew, EventKind.person_erased])
+def test_nobody_is_said_to_leave_who_stays(attacked, kind):
+    study = attacked.scalars(select(Study)).one()
+    events.record(attacked, study.id, kind, "L-1", subject="P-first")
+
+    assert any("says that P-first left, but no withdrawal is stored" in line for line in reported(attacked))
+
+
+@pytest.mark.parametrize("kind", [EventKind.withdrew, EventKind.person_erased])
+def test_a_departure_states_no_edited_rating(attacked, kind):
+    """Texts go with somebody who leaves; ratings in the log before stay as they are there."""
+    assert changed(attacked, RATINGS_OF_FIRST)
+    assert changed(attacked, f"UPDATE membership SET withdrawn_at = joined_at WHERE person_id = {OF_P_FIRST}")
+    study = attacked.scalars(select(Study)).one()
+    events.record(attacked, study.id, kind, "L-1", subject="P-first")
+
+    assert any("P-first): rating" in line and "the log says" in line for line in reported(attacked))
+
+
 def test_no_event_gives_an_annotation_to_somebody_else(attacked, monkeypatch):
     """Given to somebody who has left, stated as edited, and given back."""
     assert changed(attacked, RATINGS_OF_FIRST)

@@ -10,14 +10,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, select, update
 from sqlmodel import Session
 
+from triptych import clock
 from triptych.operations import backup
 from triptych.storage import events
 from triptych.storage.database import writing
 from triptych.storage.events import EventKind
-from triptych.storage.models import Assignment, Event, EventDetail, Person, Study
+from triptych.storage.models import Assignment, Event, EventDetail, Membership, Person, Study
 
 
 def rebuilt(path: Path, target: Path, change: Mapping[str, bytes]) -> None:
@@ -35,6 +36,9 @@ def with_event(packed: Path, folder: Path, kind: EventKind, new: Any, old: Any =
         about = work if kind == EventKind.check_answered_again else None
         annotators = session.scalars(select(Person.pseudonym).join(Assignment, Assignment.person_id == Person.id))
         subject = annotators.all()[0] if kind in (EventKind.consented, EventKind.withdrew) else ""
+        if kind == EventKind.withdrew:
+            own = Membership.person_id.in_(select(Person.id).where(Person.pseudonym == subject))
+            session.execute(update(Membership).where(own).values(withdrawn_at=clock.now()))
         events.record(session, study.id, kind, "L-1", assignment_id=about, subject=subject, old=old, new=new)
 
     return _resealed(with_sql(packed, folder, ""), folder, add)

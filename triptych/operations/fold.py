@@ -10,6 +10,7 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from sqlalchemy import Table
 
@@ -145,6 +146,7 @@ class _Fold:
 
     def _let_go(self, departure: Logged) -> None:
         """Missing values are no error if they belonged to somebody who then left."""
+        self.study.departures[departure.subject] = departure.number
         is_erased = departure.kind == EventKind.person_erased
         own = self.of_person[departure.subject]
         keys: tuple[str | int, ...] = (departure.subject, *own, *[GROUPS] * is_erased)
@@ -231,10 +233,24 @@ class _Fold:
         for number in works:
             self.study.works[number] = _forgetful(before[number], names, event)
         self._add_work(event, rows)
+        if event.kind in DEPARTURES:
+            self._keep_ratings(before)
         for number in works:
             self.study.works[number].number = event.number
             if event.kind in BASELINES and rows:
                 self.study.restated.append((number, before[number], _snapshot(self.study.works[number])))
+
+    def _keep_ratings(self, before: Mapping[int, FoldedWork]) -> None:
+        """Who leaves takes texts, or whole annotations, with them: a rating that stays is the one that was known."""
+        numbers = self._numbers()
+        for number, earlier in before.items():
+            answers = (_numbered(answer, *numbers) for answer in earlier.answers or ())
+            known = {answer[:2]: answer for answer in answers}
+            work = self.study.works[number]
+            work.answers = work.answers and [
+                known.get(answer[:2], answer)._replace(reasons=answer.reasons, text=answer.text, words=answer.words)
+                for answer in work.answers
+            ]
 
     def _works_of(self, event: Logged, rows: Rows) -> set[int]:
         if event.assignment_id is not None:
@@ -337,15 +353,15 @@ class _Fold:
         """Replace the keys of criteria and options in answers by their numbers."""
         restated = [work for _, *both in self.study.restated for work in both]
         works = {id(work): work for work in (*restated, *self.study.works.values())}
-        criteria = {row["key"]: number for number, row in self.study.tables["criterion"].items()}
-        options = {(row["criterion_id"], row["key"]): number for number, row in self.study.tables["option"].items()}
+        numbers = self._numbers()
         for work in works.values():
-            numbered = []
-            for answer in work.answers or ():
-                criterion = criteria.get(answer.criterion_id, answer.criterion_id)
-                option = answer.option_id and options.get((criterion, answer.option_id), answer.option_id)
-                numbered.append(answer._replace(criterion_id=criterion, option_id=option))
-            work.answers = work.answers and numbered
+            work.answers = work.answers and [_numbered(answer, *numbers) for answer in work.answers]
+
+    def _numbers(self) -> tuple[dict[Any, Any], dict[Any, Any]]:
+        """The numbers of criteria and of options, by their keys."""
+        tables = self.study.tables
+        options = {(row["criterion_id"], row["key"]): number for number, row in tables["option"].items()}
+        return {row["key"]: number for number, row in tables["criterion"].items()}, options
 
 
 def _rows_of(event: Logged) -> Rows:
@@ -417,6 +433,12 @@ def _forgetful(work: FoldedWork, names: set[str], event: Logged) -> FoldedWork:
     if "rating" in names:
         after.answers, after.highlights = ((), ()) if event.rows else (None, None)
     return after
+
+
+def _numbered(answer: FoldedAnswer, criteria: Mapping[Any, Any], options: Mapping[Any, Any]) -> FoldedAnswer:
+    criterion = criteria.get(answer.criterion_id, answer.criterion_id)
+    option = answer.option_id and options.get((criterion, answer.option_id), answer.option_id)
+    return answer._replace(criterion_id=criterion, option_id=option)
 
 
 def _answered(rating: CheckedRating) -> FoldedAnswer:

@@ -71,7 +71,7 @@ class FoldedStudy:
     number and time of the first event that added what older events left out. restated: (assignment, earlier state,
     state in the baseline). replaced: for other rows, and assignments that only a baseline has, (table, row before the
     baseline, row in it); None where there is no row. design: the hashes logged at launch or by the last amendment, and
-    that event's number.
+    that event's number. departures: person → number of the last event by which they left.
     """
 
     tables: dict[str, dict[int, Row]] = field(default_factory=lambda: defaultdict(dict))
@@ -82,3 +82,4 @@ class FoldedStudy:
     restated: list[tuple[int, FoldedWork, FoldedWork]] = field(default_factory=list)
     replaced: list[tuple[str, Row | None, Row | None]] = field(default_factory=list)
     design: tuple[dict[str, Any], int] | None = None
+    departures: dict[str, int] = field(default_factory=dict)

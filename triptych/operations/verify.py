@@ -181,6 +181,7 @@ def _differences(session: Session, study: Study, folded: FoldedStudy) -> Iterato
         yield from sqlite_files.ownerless(session.connection(), TABLES)
     for number in folded.gone:
         yield f"The values of event {number} are missing from the log, but nobody withdrew or was erased since."
+    yield from _of_departures(folded)
     yield from _of_baseline(folded)
     yield from _of_rows(session, study, folded, persons)
     yield from _of_work(session, study, folded, persons)
@@ -189,6 +190,15 @@ def _differences(session: Session, study: Study, folded: FoldedStudy) -> Iterato
     yield from frozen.of_design(session, study, folded.design)
     yield from sealed.of_reports(session, study)
     yield from _ambiguous(session.connection())
+
+
+def _of_departures(folded: FoldedStudy) -> Iterator[str]:
+    """People who take part although an event says that they left: it would state their ratings as they are now."""
+    parts = folded.tables["membership"].values()
+    left = {part.get("person_id") for part in parts if part.get("withdrawn_at") is not None}
+    for person, number in folded.departures.items():
+        if person not in left:
+            yield f"Event {number} says that {person or 'nobody'} left, but no withdrawal is stored."
 
 
 def _of_baseline(folded: FoldedStudy) -> Iterator[str]:
