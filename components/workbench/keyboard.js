@@ -3,7 +3,7 @@
 
 import { targetOf } from "./dom.js";
 import { _ } from "./language.js";
-import { asNumber, halfAbove, isSlider, valueOfDigit } from "./scale.js";
+import { halfAbove, inPlainDigits, isSlider, valueOfDigit } from "./scale.js";
 
 /** @import { Guidelines } from "./guidelines.js" */
 /** @import { Item } from "./item.js" */
@@ -35,15 +35,15 @@ export function digitOf({ key, code, shiftKey }) {
  * @param {Pick<KeyboardEvent, "key" | "code">} event
  */
 export function characterOf({ key, code }) {
+  if (key === "؟") return "?";
   const place = /^Key([A-Z])$/.exec(code ?? "");
   const isOfAnotherScript = /^[^\0-\x7f\p{Script=Latin}]$/u.test(key);
-  if (key === "؟") return "?";
   return (place && isOfAnotherScript ? place[1] : key).toLowerCase();
 }
 
 /** Leaves a number's box; whether it then shows another number than was typed. @param {HTMLInputElement} box */
 function leaveCorrected(box) {
-  const typed = Number(asNumber(box.value).replace(",", "."));
+  const typed = Number(inPlainDigits(box.value).replace(",", "."));
   box.blur();
   return box.value !== "" && Number(box.value) !== typed;
 }

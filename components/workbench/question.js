@@ -3,7 +3,7 @@
 import { MAX_TEXT } from "./answers.js";
 import { all, find, h, inputs, nameOf, part, words } from "./dom.js";
 import { _, ngettext } from "./language.js";
-import { asNumber, isNumeric, isPicker, isSlider, optionsOf, valueAfter, valueKey } from "./scale.js";
+import { inPlainDigits, isNumeric, isPicker, isSlider, optionsOf, valueAfter, valueKey } from "./scale.js";
 import { sampleLine } from "./teaching.js";
 import { lengthInWords } from "./texts/textpoints.js";
 import { isAnswered } from "./validate.js";
@@ -159,7 +159,7 @@ function slider(scale, about) {
  */
 export function typedValue(scale, typed) {
   const { low, high, step } = scale;
-  const text = asNumber(typed);
+  const text = inPlainDigits(typed);
   const number = Number(text.replace(",", "."));
   if (text === "" || !Number.isFinite(number)) return undefined;
   const thousands = Number(text.replace(/[.,]/, ""));

@@ -21,7 +21,7 @@ export function valueAfter({ low, step }, steps) {
  * A typed number with the digits and the point that `Number` reads: phones in Arabic and Chinese type others.
  * @param {string} typed
  */
-export const asNumber = (typed) => typed.trim()
+export const inPlainDigits = (typed) => typed.trim()
   .replace(/[٠-٩۰-۹０-９]/g, (digit) => String(digit.charCodeAt(0) & 0xf)).replace(/[٫．]/, ".").replace(/^[−－]/, "-");
 
 /** The number of steps of a scale. @param {NumberScale} scale */

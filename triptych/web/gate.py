@@ -121,7 +121,7 @@ class Gate:
         self.prefix = origins.prefix_of(base_path)
         self.health = HEALTH | {f"{self.prefix}{path}" for path in HEALTH}
         self.open_sockets: Counter[str] = Counter()
-        self.turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # by address, person or accounts
+        self.turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # see _turns_of and _wait_in_turn
         self.of_logins = LoginSockets()
         self.texts = messages.HeldTexts()
 
