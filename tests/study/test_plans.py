@@ -24,6 +24,7 @@ from triptych.storage.models import (
     Assignment,
     AssignmentState,
     Item,
+    Kind,
     Membership,
     Person,
     PlannedItem,
@@ -245,6 +246,18 @@ def test_a_proposed_plan_covers_items_or_names_gaps(sqlite_engine) -> None:
         empty, _ = draft_study(session, names="")
         with pytest.raises(NotAllowed, match="invite people first"):
             plans.propose(session, empty)
+
+
+def test_no_item_is_planned_for_judges_or_disabled_accounts(sqlite_engine) -> None:
+    with Session(sqlite_engine) as session:
+        study, (_, disabled, judge) = draft_study(session, items=4, raters=1)
+        session.get_one(Person, disabled.person_id).disabled_at = clock.now()
+        session.get_one(Person, judge.person_id).kind = Kind.judge
+        session.flush()
+        proposed = plans.propose(session, study)
+        assert {line.annotator for line in proposed} == {"P-a"}
+        assert plans.check(session, study, proposed).problems == ()
+        assert problems_of(plans.check(session, study, lines(("c", 1))))
 
 
 # The subset that more annotators rate

@@ -28,6 +28,7 @@ from triptych.storage.models import (
     Assignment,
     AssignmentState,
     Item,
+    Kind,
     Membership,
     Person,
     PlannedItem,
@@ -124,7 +125,7 @@ def _roster(session: Session, study: Study) -> _Roster:
 
 
 def _annotators(study: Study) -> Select[str, str | None]:
-    """Pseudonym and name of all annotators who may still work in the study."""
+    """Pseudonym and name of all annotators who may still work in the study; judges and simulated ones never do."""
     return (
         select(Person.pseudonym, Person.name)
         .join(Membership, Membership.person_id == Person.id)
@@ -134,6 +135,8 @@ def _annotators(study: Study) -> Select[str, str | None]:
             Membership.withdrawn_at.is_(None),
             Membership.excluded_at.is_(None),
             Membership.turned_away_at.is_(None),
+            Person.kind == Kind.human,
+            Person.disabled_at.is_(None),
         )
         .order_by(Person.pseudonym)
     )
