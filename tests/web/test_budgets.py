@@ -6,8 +6,10 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
+import pytest
 from hypothesis import given, strategies
 
+from triptych.settings import UnsafeSettings
 from triptych.web import budgets
 from triptych.web.budgets import USUAL, Budget, Spending
 
@@ -150,6 +152,13 @@ def test_settings_change_what_they_name_and_nothing_else(monkeypatch):
     assert changed["sign_ins"] == Budget(200, 4)
     assert changed["handshakes"] == Budget(7, USUAL["handshakes"].per_second)
     assert changed["requests"] == USUAL["requests"]
+
+
+@pytest.mark.parametrize("word", ["sign_ins=200/0", "sign_ins=200/0.00", "sign_ins=200/00", "sign_ins=0.0/4"])
+def test_a_budget_of_nothing_is_refused(monkeypatch, word: str):
+    monkeypatch.setenv("TRIPTYCH_BUDGETS", word)
+    with pytest.raises(UnsafeSettings, match=word):
+        budgets.all_budgets()
 
 
 def test_the_security_page_states_every_budget(request):

@@ -111,7 +111,7 @@ def _adjusted(words: tuple[str, ...]) -> dict[str, Budget]:
     budgets = dict(USUAL)
     for word in words:
         match = WORD.fullmatch(word)
-        if match is None or match[1] not in USUAL or not float(match[2]) or match[3] in ("0", "0.0"):
+        if match is None or match[1] not in USUAL or not (float(match[2]) and float(match[3] or 1)):
             names = ", ".join(USUAL)
             raise UnsafeSettings(
                 f"{settings.BUDGETS}: {word!r} is not name=at_once/per_second, such as sign_ins=200/4. Names: {names}."
