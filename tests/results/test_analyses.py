@@ -6,6 +6,7 @@ import dataclasses
 import json
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from itertools import combinations, product
@@ -26,7 +27,7 @@ from sqlalchemy import update
 from components.results.annotators import _differences
 from triptych.formats import read_items
 from triptych.formats.model import ItemFile
-from triptych.results import texts
+from triptych.results import texts, warnings
 from triptych.results.annotators import speeds_of
 from triptych.results.criterion import criterion_ratings
 from triptych.results.disagreement import disagreement
@@ -160,6 +161,13 @@ def test_any_data_give_a_finite_number_or_a_sentence(name: str):
 def test_a_check_that_cannot_run_gives_its_reason(name: str, check: str, why: str):
     listed = [each.why for each in not_run(analysis(degenerate(name))) if each.check == check]
     assert any(why in words for words in listed), listed
+
+
+@pytest.mark.parametrize(("count", "words"), [(1, "1 rating has"), (2, "2 ratings have")])
+def test_ratings_of_unknown_place_are_counted_in_words(count: int, words: str):
+    effects = replace(analysis(degenerate("no place known")).effects[0], unplaced=count)
+    ((_, _, sentence),) = warnings._unplaced(effects)
+    assert sentence.startswith(f"{words} an unknown place and ")
 
 
 def test_equal_ratings_are_counted_without_times():

@@ -8,6 +8,8 @@ import json
 import random
 import tracemalloc
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,14 +27,14 @@ from triptych.participants.watching import watched
 from triptych.people import accounts, roster
 from triptych.privacy import deletion, withdrawal
 from triptych.results import adjudication
-from triptych.results.caveats import caveats
+from triptych.results.caveats import _surplus, caveats
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import build_frame
 from triptych.results.looking import log_look
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.storage import database, events
 from triptych.storage.events import EventKind
-from triptych.storage.models import Purpose, Role, Study, StudyState
+from triptych.storage.models import AssignmentState, Purpose, Role, Study, StudyState
 from triptych.study import copies, lifecycle
 from triptych.study.design import Parts, amend
 from triptych.study.duplicate import duplicate
@@ -461,3 +463,10 @@ def test_a_study_without_work_is_only_said_to_be_interim(sqlite_engine):
         study, *_ = new_study(session, items=1, annotators=1)
     with database.reading(sqlite_engine) as session:
         assert listed(session, lifecycle.by_slug(session, study.slug)).keys() == {"collection"}
+
+
+@pytest.mark.parametrize(("count", "verb"), [(1, "is"), (2, "are")])
+def test_surplus_annotations_are_counted_in_words(count: int, verb: str):
+    analysis: Any = SimpleNamespace(work=pd.DataFrame({"state": [AssignmentState.surplus] * count}))
+    (finding,) = _surplus(analysis)
+    assert finding.sentence.endswith(f" beyond the planned number per item {verb} included.")

@@ -23,6 +23,7 @@ from helpers.study_pages import button
 from triptych.errors import NotAllowed
 from triptych.formats.model import MAX_GROUPS
 from triptych.privacy import erasure
+from triptych.results import verdicts
 from triptych.results.caveats import caveats
 from triptych.results.first_screen.slices import slices
 from triptych.results.frame.model import Counted, Frame
@@ -291,6 +292,11 @@ def test_groups_that_differ_are_told_apart_in_words():
     sentence = between_groups(analysis, "c1")
     assert "crowd and expert differ on System 3 minus System 1" in sentence
     assert any(finding.kind == "groups" and sentence in finding.sentence for finding in findings(analysis))
+
+
+def test_a_single_further_difference_between_groups_is_one(monkeypatch):
+    monkeypatch.setattr(verdicts, "MAX_LISTED", 1)
+    assert "1 more clear difference between groups is in the table." in between_groups(apart(), "c1")
 
 
 def test_a_milder_group_at_the_scales_end_is_named():

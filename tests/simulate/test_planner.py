@@ -30,6 +30,7 @@ from triptych.simulate.planner import (
     rounds,
 )
 from triptych.stats.components import PRESETS, Components, Pilot
+from triptych.stats.numbers import counted
 from triptych.stats.power import Plan, effort, power
 from triptych.stats.undefined import Undefined, UndefinedStatistic
 from triptych.storage import database
@@ -170,7 +171,8 @@ def test_the_sentence_says_what_the_map_shows(shape, annotators, items):
     assert f"would show in {now} of such studies" in advice.words
     people, more_items = table.annotators[row + 1], table.items[column + 1]
     if advice.sentence.startswith("Neither"):
-        words = f"Neither {people - annotators} more annotators nor {more_items - items} more items would change"
+        more_people = counted(people - annotators, "more annotator")
+        words = f"Neither {more_people} nor {more_items - items} more items would change"
         assert advice.sentence.startswith(words)
         assert max(table.shares[row + 1, column], table.shares[row, column + 1]) < table.shares[row, column] + 0.04
     else:
@@ -230,6 +232,11 @@ def test_a_plan_is_stated_in_words():
         "for 20 items, one for the others); planned to show a difference of 0.5 points (System 2 against System 1) "
         "with p adjusted by Holm over 6 tests; systems within ±0.3 points count as practically equal."
     )
+
+
+def test_a_plan_for_one_annotator_per_item_says_so() -> None:
+    words = planner.sample_in_words(Plan(80, 1, 10, overlap=1), Aim(0.5))
+    assert words.startswith("80 items, 1 annotator per item, 10 annotators in total (that many for 1 item, one for ")
 
 
 def test_the_planner_reads_the_leads_own_rounds_of_a_series(sqlite_engine, make_study):

@@ -263,6 +263,8 @@ def test_it_says_when_more_items_buy_more():
 
 def test_it_says_when_neither_helps():
     assert what_more_buys(Plan(100, 2, 10), 3, SOME).sentence.startswith("Neither 5 more annotators nor 50 more items")
+    least = what_more_buys(Plan(3, 2, 2), 0.01, SOME).sentence
+    assert least.startswith("Neither 1 more annotator nor 1 more item would")
 
 
 @pytest.mark.parametrize("plan", [Plan(2000, 2, 300, systems=4), Plan(500, 5, 40, systems=16)])

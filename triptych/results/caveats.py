@@ -259,7 +259,8 @@ def _surplus(analysis: StudyAnalysis) -> Iterator[Finding]:
     """Annotations beyond the planned number per item."""
     surplus = int((analysis.work["state"] == AssignmentState.surplus).sum())
     if surplus:
-        sentence = f"{counted(surplus, 'annotation')} beyond the planned number per item are included."
+        verb = "is" if surplus == 1 else "are"
+        sentence = f"{counted(surplus, 'annotation')} beyond the planned number per item {verb} included."
         weight = 52 if surplus > LARGE_SHARE * len(analysis.work) else 34
         yield Finding(weight, "surplus", sentence)
 

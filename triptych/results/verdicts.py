@@ -16,7 +16,7 @@ from triptych.stats.analysis.groups import GroupDifference
 from triptych.stats.analysis.statistics import BEYOND, MARGIN, SHARE_STYLES
 from triptych.stats.equivalence import Equivalence
 from triptych.stats.intervals import ENOUGH_ANNOTATORS, Estimate, Interval
-from triptych.stats.numbers import PERCENT, first_words, joined_words, p_words, signed_words, written
+from triptych.stats.numbers import PERCENT, counted, first_words, joined_words, p_words, signed_words, written
 from triptych.stats.undefined import Undefined
 
 D = TypeVar("D", bound=TestedDifference)
@@ -98,8 +98,9 @@ def between_groups(analysis: StudyAnalysis, criterion: str) -> str:
     clear = clear_of(tests)
     listed = largest_first(clear)[:MAX_LISTED]
     parts = [_group_sentence(analysis, of) for of in listed]
-    if len(clear) > MAX_LISTED:
-        parts.append(f"{len(clear) - MAX_LISTED} more clear differences between groups are in the table.")
+    if (more := len(clear) - MAX_LISTED) > 0:
+        verb = "is" if more == 1 else "are"
+        parts.append(f"{counted(more, 'more clear difference')} between groups {verb} in the table.")
     if not clear:
         p = min(_deciding(tests, speaks_for_others(tests)))
         parts.append(f"No clear difference between groups (smallest adjusted {p_words(p)}); they may still differ.")

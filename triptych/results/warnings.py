@@ -466,7 +466,8 @@ def _undefined_of(contrast: Contrast) -> Iterator[tuple[str, str, str]]:
 
 def _unplaced(effects: EffectsOf) -> Iterator[tuple[str, str, str]]:
     if effects.unplaced:
-        words = f"{effects.unplaced} ratings have an unknown place and are left out."
+        verbs = ("has", "is") if effects.unplaced == 1 else ("have", "are")
+        words = f"{counted(effects.unplaced, 'rating')} {verbs[0]} an unknown place and {verbs[1]} left out."
         yield "Effect of the place on screen", effects.criterion, words
 
 

@@ -319,8 +319,8 @@ def sample_in_words(plan: Plan, aim: Aim) -> str:
     groups = f" in groups of {plan.group}" if plan.group > 1 else ""
     each = "per response, each shown alone" if plan.shown == 1 else "per item"
     shown = f", {plan.shown} of {plan.systems} systems at a time" if 1 < plan.shown < plan.systems else ""
-    rest = "" if plan.overlap is None else f" (that many for {plan.overlap} items, one for the others)"
-    raters = f"{plan.raters} annotators {each}{shown}, {plan.annotators} annotators in total{rest}"
+    rest = "" if plan.overlap is None else f" (that many for {counted(plan.overlap, 'item')}, one for the others)"
+    raters = f"{counted(plan.raters, 'annotator')} {each}{shown}, {plan.annotators} annotators in total{rest}"
     equal = f"; systems within ±{aim.margin:g} {aim.scale.unit} count as practically equal" if aim.margin else ""
     return (
         f"{plan.items} items{groups}, {raters}; planned to show a difference of {aim.shift:g} {aim.scale.unit} "

@@ -22,7 +22,7 @@ from .columns import pair_codes
 from .components import Components
 from .crossed import NOT_LINKED, CrossedEffects, absorbed_by, normal_equations
 from .intervals import ENOUGH_ANNOTATORS, one_way, variance_floor
-from .numbers import written
+from .numbers import counted, written
 from .undefined import Undefined, UndefinedStatistic
 
 DRAWS = 4000  # simulated studies
@@ -371,8 +371,9 @@ def _advice(plans: Sequence[Plan], shares: Sequence[float]) -> str:
     things = f"{longer.items} items in place of {plan.items}, for {cost:,} more annotations, to {with_items}"
     gains = shares[1] - shares[0], shares[2] - shares[0]
     if max(gains) < CLEARLY:
-        extra, added = wider.annotators - plan.annotators, longer.items - plan.items
-        return f"Neither {extra} more annotators nor {added} more items would change the chance of {now} much."
+        extra = counted(wider.annotators - plan.annotators, "more annotator")
+        added = counted(longer.items - plan.items, "more item")
+        return f"Neither {extra} nor {added} would change the chance of {now} much."
     if gains[0] > gains[1] + CLEARLY:
         return f"More annotators help more than more items: {people}; {things}."
     if gains[1] > gains[0] + CLEARLY:
