@@ -482,7 +482,7 @@ def _context(rubric: Rubric, study_round: str, item: Any, turns: list[tuple[str,
 
 
 def _stars(value: object) -> float | None:
-    """One to five stars, or none if the file has another value."""
+    """Zero to five stars, or none if the file has another value."""
     try:
         stars = float(str(value).replace(",", "."))
     except ValueError:

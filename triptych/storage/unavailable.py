@@ -1,4 +1,7 @@
-"""The errors of a database that cannot be reached or cannot store, and the sentences that users read about them."""
+"""The errors of a database that cannot be reached or cannot store, and the sentences that users read about them.
+
+The sentences are in English only. After an action in the workbench, `UNREACHED` of its `desk.js` is shown instead.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A study as four plain tables: items, annotations, ratings, highlights; and its log as JSON lines.
 
-Ratings and highlights have the columns of the long CSV files. The Parquet form keeps texts unchanged (no ' before
-apparent formulas) and has types that CSV lacks: times, booleans, lists of reasons and turns.
+Ratings and highlights have the columns of the long CSV files (`formats/ratings_csv.py`). The Parquet form keeps texts
+unchanged (no ' before apparent formulas) and has types that CSV lacks: times, booleans, lists of reasons and turns.
 """
 
 from __future__ import annotations
