@@ -19,6 +19,8 @@ from triptych.storage.models import Person
         ("pl, es;q=0.5", "es"),
         ("en;q=0.1, zh-Hans-CN", "zh"),
         ("pl", "en"),
+        ("de;q=0, fr;q=0.1", "fr"),
+        ("de;q=0.0", "en"),
         (None, "en"),
     ],
 )

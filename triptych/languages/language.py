@@ -100,7 +100,8 @@ def language(code: str) -> Language:
 def accepted(header: str | None) -> str:
     """The first available language in an Accept-Language header, otherwise English."""
     wanted = [(float(quality or 1), code.lower()) for code, quality in PREFERENCE.findall((header or "")[:MAX_HEADER])]
-    return next((code for _, code in sorted(wanted, key=lambda pair: -pair[0]) if code in codes()), ENGLISH)
+    ranked = [code for quality, code in sorted(wanted, key=lambda pair: -pair[0]) if quality]  # q=0 refuses a language
+    return next((code for code in ranked if code in codes()), ENGLISH)
 
 
 def use(code: str) -> None:
