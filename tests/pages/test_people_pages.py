@@ -654,14 +654,15 @@ def test_only_copies_that_the_lead_saw_are_deleted(visit, make_study, people_stu
     assert list(folder.glob("*.db")) == []
 
 
-def test_the_page_says_when_the_study_is_done(visit, make_study):
+@pytest.mark.parametrize(("items", "places"), [(1, "The one place is"), (2, "All 2 places are")])
+def test_the_page_says_when_the_study_is_done(visit, make_study, items, places):
     with database.writing(web_engine()) as session:
-        study, lead, (anna,) = make_study(session, items=2, annotators=1, raters_per_item=1)
-        for _ in range(2):
+        study, lead, (anna,) = make_study(session, items=items, annotators=1, raters_per_item=1)
+        for _ in range(items):
             submit(session, study, anna)
     page = visit(lead, "people.py", study=study.slug)
     assert [message.value for message in page.success] == [
-        state.plain("All 2 places are filled: the study is complete and can be closed.")
+        state.plain(f"{places} filled: the study is complete and can be closed.")
     ]
     assert "Invite one more" not in labels(page)
 

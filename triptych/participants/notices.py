@@ -32,8 +32,8 @@ class LeadNotice(NamedTuple):
 def notices(session: Session, study: Study, view: Overview, people: Sequence[Participant]) -> Iterator[LeadNotice]:
     """The current notices, about the study first."""
     if view.done >= view.expected > 0 and study.state != StudyState.closed:
-        places = f"All {counted(view.expected, 'place')} are filled"
-        yield LeadNotice("success", f"{places}: the study is complete and can be closed.", ("done",))
+        places = "The one place is" if view.expected == 1 else f"All {view.expected:,} places are"
+        yield LeadNotice("success", f"{places} filled: the study is complete and can be closed.", ("done",))
     if open_places := unfilled(session, study):
         yield LeadNotice("warning", open_places.sentence, ("open places",))
     if shut_out := len(shared_accounts.shut_out(session, study)):
