@@ -156,6 +156,7 @@ def identify() -> Who | None:
 
     A run caused by the user extends a lead's login; one caused by new data does not.
     """
+    language.use(recall(LANGUAGE, language.ENGLISH))  # for a database that cannot be reached
     _outcomes()
     if recall(CAME_BACK) is None:  # the first run; a tab names its earlier session when it connects
         protocols = st.context.headers.get("Sec-WebSocket-Protocol", "").split(",")

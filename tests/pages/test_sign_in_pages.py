@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 
+import psycopg
 import pytest
 import streamlit as st
 from helpers.present import present
 from helpers.sign_in import app, arrival, be, field, press, shown, signs_in
 from helpers.studies import add_person, personal_link
 from helpers.study_pages import click_again_during
+from sqlalchemy.exc import OperationalError
 
 from components.shell import state
-from triptych.people import accounts, joining, links, logins, panels, signing_in
+from triptych.people import accounts, joining, languages, links, logins, panels, signing_in
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Access, Role, StudyState
+from triptych.storage.unavailable import refuse_unavailable
 from triptych.study import lifecycle
 from triptych.web.session import web_engine
 
@@ -58,6 +61,20 @@ def test_the_start_button_leads_to_the_annotate_page(monkeypatch, engine, make_s
     assert not test.exception
     assert not test.title
     assert any("Question number" in element.proto.json for element in test.get("bidi_component"))
+
+
+def test_an_annotator_reads_of_an_outage_in_their_language(monkeypatch, engine):
+    with writing(engine) as session:
+        anna = add_person(session, "Anna")
+        languages.choose(session, anna, "de")
+    be(monkeypatch, anna)
+    test = app()
+
+    def gone() -> None:
+        refuse_unavailable(OperationalError("SELECT 1", {}, psycopg.OperationalError()))
+
+    monkeypatch.setattr(state, "current_person", gone)
+    assert "Die Datenbank antwortet im Moment nicht." in shown(test.run())
 
 
 def test_a_lead_starts_with_their_studies(monkeypatch, engine):

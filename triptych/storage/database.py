@@ -27,6 +27,7 @@ from sqlmodel import Session
 
 from triptych import clock, settings
 from triptych.errors import NotAllowed, UnsafeDatabase
+from triptych.languages.language import _
 from triptych.storage import events, host, outputs
 from triptych.storage.sqlite_files import COMPANIONS, MALFORMED, FileInUse, companion
 from triptych.storage.unavailable import BUSY, DatabaseBusy, DatabaseUnavailable, explained
@@ -107,7 +108,7 @@ def backend_of(url: str) -> str:
             raise UnsafeDatabase(f"Triptych stores its data in SQLite or PostgreSQL; {backend}:// is not one of them.")
         if address.drivername not in DRIVERS:
             raise _no_address(url)
-        _, options = address.get_dialect()().create_connect_args(address)
+        _arguments, options = address.get_dialect()().create_connect_args(address)
     except (SQLAlchemyError, ValueError) as error:  # ValueError: of a port or an option
         raise _no_address(url) from error
     has_no_file = backend == "sqlite" and address.database in (None, "", ":memory:")
@@ -265,7 +266,7 @@ def _begin(connection: PoolProxiedConnection) -> None:
 def turn() -> Iterator[None]:
     """Waits for this thread's turn among the writers of this process. Raises DatabaseBusy if it waits too long."""
     if not write_lock.acquire(timeout=QUEUE_SECONDS + _patience.seconds):
-        raise DatabaseBusy(BUSY)
+        raise DatabaseBusy(_(BUSY))
     try:
         yield
     finally:

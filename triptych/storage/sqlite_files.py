@@ -17,6 +17,7 @@ from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from triptych.errors import UnsafeDatabase
+from triptych.languages.language import _
 from triptych.storage.unavailable import UNREACHABLE, DatabaseUnavailable, explained
 
 SIGNATURE = b"SQLite format 3\0"
@@ -64,20 +65,20 @@ class FileInUse:
         event.listen(engine, "checkout", self._refuse_another)
         event.listen(engine, "close", self._forget)
 
-    def _note(self, _: object, record: ConnectionPoolEntry) -> None:
+    def _note(self, _connection: object, record: ConnectionPoolEntry) -> None:
         self.identity = self.identity or identity(self.path)
         self.logs[record] = identity(self.log_file)
 
-    def _forget(self, _: object, record: ConnectionPoolEntry) -> None:
+    def _forget(self, _connection: object, record: ConnectionPoolEntry) -> None:
         """SQLite deletes the write-ahead log with the last connection only."""
         self.logs.pop(record, None)
 
-    def _refuse_another(self, *_: object) -> None:
+    def _refuse_another(self, *_arguments: object) -> None:
         was_missing, self.is_missing = self.is_missing, self._is_another()
         if self.is_missing and not was_missing:
             log.error(MOVED)
         if self.is_missing:
-            raise DatabaseUnavailable(UNREACHABLE)
+            raise DatabaseUnavailable(_(UNREACHABLE))
 
     def _is_another(self) -> bool:
         if self.identity is not None and identity(self.path) != self.identity:
@@ -194,5 +195,5 @@ def ownerless(connection: Connection, tables: Iterable[str]) -> Iterator[str]:
     of that number. To be called only for tables in the program's own form.
     """
     for table in tables if connection.dialect.name == "sqlite" else ():
-        for _, row, parent, _ in connection.execute(text(f'PRAGMA foreign_key_check("{table}")')):
+        for _table, row, parent, _key in connection.execute(text(f'PRAGMA foreign_key_check("{table}")')):
             yield f"{table} {row}: it refers to a row of {parent} that is not there."

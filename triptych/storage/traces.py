@@ -15,21 +15,24 @@ from pathlib import Path
 
 from triptych import settings
 from triptych.errors import NotFound
+from triptych.languages.language import _
 from triptych.storage.unavailable import is_damaged
 
 MAX_TRACES = 50
 MAX_OF_ONE_PLACE = 3  # traces per process of one place in the code
 MAX_CHARACTERS = 40_000  # stored characters of a trace, from its end
 OWN_NAME = f"{'[0-9a-f]' * 8}.txt"
-DAMAGED = "The database file is damaged. The people who run the app must stop it and restore a backup."
 ID = "triptych_id"  # attribute of a stored error that contains its id
 _ids_by_place: dict[tuple[str, int], list[str]] = {}  # (file, line) → ids, the newest last
 
 
 def sentence(error: BaseException) -> str:
     """The sentence about an unexpected error that people see."""
-    what = DAMAGED if is_damaged(error) else "Something went wrong in the program; what was saved is safe."
-    return f"{what} Error {store(error)}: with this id the people who run Triptych find the details."
+    what = _("Something went wrong in the program; what was saved is safe.")
+    if is_damaged(error):
+        what = _("The database file is damaged. The people who run the app must stop it and restore a backup.")
+    where = _("Error {id}: with this id the people who run Triptych find the details.", id=store(error))
+    return f"{what} {where}"
 
 
 def store(error: BaseException) -> str:
@@ -43,8 +46,8 @@ def store(error: BaseException) -> str:
 
 def _place(error: BaseException) -> tuple[str, int]:
     """The file and line that raised the error."""
-    *_, last = ("", 0), *((frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__))
-    return last
+    frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    return frames[-1] if frames else ("", 0)
 
 
 def _write(number: str, trace: str, place: tuple[str, int]) -> None:

@@ -1,6 +1,6 @@
 """The errors of a database that cannot be reached or cannot store, and the sentences that users read about them.
 
-The sentences are in English only. After an action in the workbench, `UNREACHED` of its `desk.js` is shown instead.
+After an action in the workbench, `UNREACHED` of its `desk.js` is shown instead.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from sqlalchemy.exc import DataError, DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
 
 from triptych.errors import NotAllowed, TriptychError
+from triptych.languages.language import _, message
 
 # the file is busy, full, damaged by its disk, read-only or missing: errors that a command cannot fix
 SQLITE_UNAVAILABLE = {
@@ -23,17 +24,23 @@ SQLITE_UNAVAILABLE = {
     sqlite3.SQLITE_READONLY,
     sqlite3.SQLITE_CANTOPEN,
 }
-UNREACHABLE, BUSY, FULL, READ_ONLY = (
-    f"{reason}. What was saved is safe, and what you wrote since is kept in this browser. Leave this page open; it "
-    f"goes on as soon as {remedy}."
-    for reason, remedy in (
-        ("The database does not answer at the moment", "the database is back"),
-        ("The database is busy: another program holds it", "that program is done"),
-        ("The disk of the database is full", "there is room again; the people who run the app must make some"),
-        ("The database is read-only", "it can be written to; the people who run the app must see to that"),
-    )
+UNREACHABLE = message(
+    "The database does not answer at the moment. What was saved is safe, and what you wrote since is kept in this "
+    "browser. Leave this page open; it goes on as soon as the database is back."
 )
-COLLIDED = "Somebody changed the same data at the same moment, so nothing was stored. Try it again."
+BUSY = message(
+    "The database is busy: another program holds it. What was saved is safe, and what you wrote since is kept in this "
+    "browser. Leave this page open; it goes on as soon as that program is done."
+)
+FULL = message(
+    "The disk of the database is full. What was saved is safe, and what you wrote since is kept in this browser. Leave "
+    "this page open; it goes on as soon as there is room again; the people who run the app must make some."
+)
+READ_ONLY = message(
+    "The database is read-only. What was saved is safe, and what you wrote since is kept in this browser. Leave this "
+    "page open; it goes on as soon as it can be written to; the people who run the app must see to that."
+)
+COLLIDED = message("Somebody changed the same data at the same moment, so nothing was stored. Try it again.")
 # by SQLite's code or PostgreSQL's state (out of disk, a read-only transaction, a transaction that could not be
 # serialised, a deadlock, a lock that was not granted in time)
 SENTENCES: dict[int | str, str] = {
@@ -80,9 +87,8 @@ def refuse_unavailable(error: DBAPIError | PoolExhausted | sqlite3.OperationalEr
     if not is_unavailable(error):
         return
     sentence = SENTENCES.get(_code(error), UNREACHABLE)
-    unavailable = (DatabaseBusy if sentence in (BUSY, COLLIDED) else DatabaseUnavailable)(sentence)
-    log.warning("%s (%s).", str(unavailable).partition(".")[0], type(getattr(error, "orig", error)).__name__)
-    raise unavailable from error
+    log.warning("%s (%s).", sentence.partition(".")[0], type(getattr(error, "orig", error)).__name__)
+    raise (DatabaseBusy if sentence in (BUSY, COLLIDED) else DatabaseUnavailable)(_(sentence)) from error
 
 
 def is_damaged(error: BaseException) -> bool:

@@ -20,7 +20,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from triptych import settings
-from triptych.languages.language import ngettext
+from triptych.languages.language import _, ngettext
 from triptych.settings import UnsafeSettings
 from triptych.storage.unavailable import BUSY, DatabaseBusy
 
@@ -179,7 +179,7 @@ def few_at_once(budget: str, key: str) -> Iterator[None]:
         few = threading.Semaphore(max(1, int(all_budgets()[budget].at_once)))
         runs = _runs.setdefault(f"{budget} {key}", few)
     if not runs.acquire(timeout=LONGEST_TURN):
-        raise DatabaseBusy(BUSY)
+        raise DatabaseBusy(_(BUSY))
     try:
         yield
     finally:

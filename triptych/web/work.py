@@ -167,7 +167,7 @@ async def until(end: float) -> AsyncIterator[None]:
         async with asyncio.timeout(end - time.monotonic()):
             yield
     except TimeoutError as error:
-        raise DatabaseBusy(BUSY) from error
+        raise DatabaseBusy(_(BUSY)) from error
 
 
 async def in_thread(threads: ThreadPoolExecutor, command: Callable[..., T], *arguments: object) -> T:
